@@ -15,19 +15,19 @@ LONGEST_LINE = 100
 MOST_LINES_FOR_AGENTS = 80
 
 
-def without_code(page: Path) -> str:
+def prose_of(page: Path) -> str:
     return re.sub(r"^( *)```.*?^\1```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
 
 
 def anchors(page: Path) -> set[str]:
     """Return the anchors of the headings, as GitHub and MkDocs both make them."""
-    headings = re.findall(r"^#+ (.+)$", without_code(page), re.MULTILINE)
+    headings = re.findall(r"^#+ (.+)$", prose_of(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
 
 
 def links(page: Path) -> list[tuple[Path, str]]:
     """Files that a page links to, each with the anchor, or ""."""
-    found = re.findall(r"\]\(([^)#:\s]*)(?:#([\w-]+))?\)", without_code(page))
+    found = re.findall(r"\]\(([^)#:\s]*)(?:#([\w-]+))?\)", prose_of(page))
     return [((page.parent / path).resolve() if path else page, anchor) for path, anchor in found]
 
 
@@ -62,22 +62,22 @@ def test_pages_link_only_to_pages_of_the_site(page: Path) -> None:
 
 @pytest.mark.parametrize("page", DOCS, ids=lambda page: page.stem)
 def test_prose_lines_are_short(page: Path) -> None:
-    lines = without_code(page).splitlines()
+    lines = prose_of(page).splitlines()
     assert [line for line in lines if len(line) > LONGEST_LINE and not line.lstrip().startswith("|")] == []
 
 
 @pytest.mark.parametrize("page", DOCS, ids=lambda page: page.stem)
 def test_prose_has_no_private_words(page: Path) -> None:
     """Words that earlier pages used in place of: again, stored, reported, error, who."""
-    prose = re.sub(r"`[^`]*`|\*[^*]*\*", "", without_code(page))
+    prose = re.sub(r"`[^`]*`|\*[^*]*\*", "", prose_of(page))
     assert re.findall(r"\b(?:anew|kept|told|mistakes?|whoever)\b", prose, re.IGNORECASE) == []
 
 
 @pytest.mark.parametrize("page", DOCS, ids=lambda page: page.stem)
 def test_headings_of_a_page_are_unique(page: Path) -> None:
-    headings = re.findall(r"^#+ (.+)$", without_code(page), re.MULTILINE)
+    headings = re.findall(r"^#+ (.+)$", prose_of(page), re.MULTILINE)
     assert len(headings) == len(set(headings))
-    assert len(re.findall(r"^# ", without_code(page), re.MULTILINE)) == 1
+    assert len(re.findall(r"^# ", prose_of(page), re.MULTILINE)) == 1
 
 
 def test_every_page_is_in_the_navigation_once() -> None:

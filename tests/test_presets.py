@@ -76,7 +76,7 @@ def jobs_of(name: str) -> tuple[Job, ...]:
 
 
 @pytest.fixture(autouse=True)
-def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+def remove_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in ("OPENAI_API_KEY", "DEEPSEEK_API_KEY"):
         monkeypatch.delenv(variable, raising=False)
 
@@ -86,7 +86,7 @@ class TestHead:
     def test_preset_head_names_all_needs_of_its_cells(
         self, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Flags of the command, keys and folders: nothing else is set here."""
+        """The test sets only the command's flags, keys and folders."""
         head = head_of(name)
         assert head.needs
         monkeypatch.chdir(tmp_path)
@@ -126,7 +126,7 @@ def test_free_preset_follows_its_paper_without_a_key(name: str) -> None:
 
 
 class TestPublishedTables:
-    """The parts in heads are those of the tables that ship with the analysis."""
+    """The parts in heads equal the parts in the tables that ship with the analysis."""
 
     @pytest.mark.parametrize(("name", "table_name"), TABLES.items())
     def test_preset_cells_are_rows_of_the_published_table(self, name: str, table_name: str) -> None:

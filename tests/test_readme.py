@@ -145,7 +145,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def user_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write a user's data: documents, the two questions that the README shows, and the questions with passages."""
     root = tmp_path_factory.mktemp("own")
     (root / "DOCUMENTS" / "history").mkdir(parents=True)
@@ -172,8 +172,8 @@ def sweep(make_once: MakeOnce) -> Path:
 
 
 @pytest.fixture(scope="session")
-def one_store(make_once: MakeOnce) -> str:
-    """The override for a store that all commands share, as those of a reader do, who gives them in one folder."""
+def shared_store(make_once: MakeOnce) -> str:
+    """The override for a store that all commands share, like commands of a reader in one folder."""
     return f"run.store_dir={make_once('readme-store', lambda _: None)}"
 
 
@@ -228,16 +228,18 @@ def test_every_documented_module_is_run_by_a_test() -> None:
 @pytest.mark.parametrize(
     "arguments", without_own_metric(with_module("runner")), ids=lambda arguments: " ".join(arguments) or "one cell"
 )
-def test_readme_sweep_runs(arguments: list[str], published: Path, own: Path, one_store: str, tmp_path: Path) -> None:
+def test_readme_sweep_runs(
+    arguments: list[str], published: Path, user_folder: Path, shared_store: str, tmp_path: Path
+) -> None:
     write_own_files(tmp_path)
-    extra = [*SMALL, one_store]
+    extra = [*SMALL, shared_store]
     is_tracked = commands()[0].endswith(shlex.join(["runner", *arguments]))
     if not is_tracked:  # MLflow takes longer than six samples do, and so do other processes
         extra.append("tracking=none")
         if not any(word.startswith("run.workers") for word in arguments):
             extra.append("run.workers=1")
     for name in ("DOCUMENTS", "PASSAGES", "QUESTIONS"):
-        arguments = [word.replace(f"={name}", f"={own / name}") for word in arguments]
+        arguments = [word.replace(f"={name}", f"={user_folder / name}") for word in arguments]
     if "limit" not in " ".join(arguments) and "+sweeps=smoke" not in arguments:
         extra.append("dataset.limit=6")
     if "hydra/launcher=joblib" in arguments:
@@ -260,7 +262,7 @@ def test_readme_sweep_runs(arguments: list[str], published: Path, own: Path, one
         assert (tmp_path / "mlflow.db").is_file() == is_tracked
 
 
-def said_of_executors() -> list[str]:
+def executor_overrides() -> list[str]:
     """The overrides of `executor` that the pages name, in tables and in commands that cannot run here."""
     blocks = [block for page in PAGES for block in re.findall(r"```text\n(.*?)```", page, re.DOTALL)]
     words = [word for block in blocks if "executor." in block for word in shlex.split(block, comments=True)]
@@ -273,7 +275,7 @@ def said_of_executors() -> list[str]:
     return sorted({word for word in words if re.match(r"\+?executor\.[\w.]+=", word)})
 
 
-@pytest.mark.parametrize("override", said_of_executors())
+@pytest.mark.parametrize("override", executor_overrides())
 def test_documented_executor_overrides_compose(override: str) -> None:
     understood = []
     for name in ("processes", "ray", "slurm"):
@@ -297,10 +299,10 @@ def test_documented_user_prompt_changes_only_its_one_template(tmp_path: Path) ->
     assert [name for name in english if english[name] != mine[name]] == ["qa"]
 
 
-def test_documented_custom_metric_runs_outside_the_repository(one_store: str, tmp_path: Path) -> None:
+def test_documented_custom_metric_runs_outside_the_repository(shared_store: str, tmp_path: Path) -> None:
     write_own_files(tmp_path)
     (sweep,) = [arguments for arguments in with_module("runner") if any(OWN_METRIC in word for word in arguments)]
-    few = ["dataset.limit=6", "tracking=none", "run.workers=1", "hydra.sweep.dir=results/SWEEP", one_store, *SMALL]
+    few = ["dataset.limit=6", "tracking=none", "run.workers=1", "hydra.sweep.dir=results/SWEEP", shared_store, *SMALL]
     done = run(["runner", *sweep, *few], tmp_path)
     assert done.returncode == 0, done.stderr + done.stdout
     (header,) = [line for line in done.stdout.splitlines() if line.startswith("cell ") and "ndcg@10" in line]
@@ -314,10 +316,10 @@ def test_documented_custom_metric_runs_outside_the_repository(one_store: str, tm
     assert f"{OWN_METRIC} of all samples against the best cell (larger is better)" in compared.stdout
 
 
-def test_documented_chunker_index_and_reranker_run_outside_the_repository(one_store: str, tmp_path: Path) -> None:
+def test_documented_chunker_index_and_reranker_run_outside_the_repository(shared_store: str, tmp_path: Path) -> None:
     write_own_files(tmp_path)
     (sweep,) = [arguments for arguments in with_module("runner") if "chunk=paragraphs" in arguments]
-    done = run(["runner", *sweep, "dataset.limit=6", "tracking=none", "run.workers=1", one_store, *SMALL], tmp_path)
+    done = run(["runner", *sweep, "dataset.limit=6", "tracking=none", "run.workers=1", shared_store, *SMALL], tmp_path)
     assert done.returncode == 0, done.stderr + done.stdout
     (cell,) = [json.loads(path.read_text()) for path in tmp_path.glob("results/*/*/cell.json")]
     own = {name: cell["config"][name]["_target_"].rpartition(".")[2] for name in ("chunk", "vector_index", "reranker")}
@@ -333,8 +335,8 @@ def test_documented_user_components_have_at_most_25_lines(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("program", programs(), ids=lambda program: program.split()[1].strip(","))
-def test_readme_program_runs(program: str, sweep: Path, one_store: str, tmp_path: Path) -> None:
-    words = ["dataset=demo", "dataset.limit=6", "tracking=none", "run.workers=1", one_store, *SMALL]
+def test_readme_program_runs(program: str, sweep: Path, shared_store: str, tmp_path: Path) -> None:
+    words = ["dataset=demo", "dataset.limit=6", "tracking=none", "run.workers=1", shared_store, *SMALL]
     few = ", ".join(f'"{word}"' for word in words)
     check = "\nassert len(sweep.cells) > 1, sweep"
     shutil.copytree(sweep / "results", tmp_path / "results")  # a sweep of the program would be `latest` for others
@@ -525,9 +527,9 @@ def test_documented_annotation_commands_run(tmp_path: Path, monkeypatch: pytest.
     assert sorted(path.name for path in Path("PARTS").iterdir()) == ["test", "train"]
 
 
-def test_documented_data_set_description_runs(own: Path) -> None:
+def test_documented_data_set_description_runs(user_folder: Path) -> None:
     (arguments,) = with_module("runner.datasets")
-    done = run(["runner.datasets", *arguments], own)
+    done = run(["runner.datasets", *arguments], user_folder)
     assert done.returncode == 0, done.stderr
     assert "documents" in done.stdout
 

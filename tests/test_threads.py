@@ -26,7 +26,7 @@ print(json.dumps([before, loaded_later, most(), n_threads()]))
 """
 
 
-def told(*allotted: int, **environment: str) -> list[dict[str, int]]:
+def thread_counts(*allotted: int, **environment: str) -> list[dict[str, int]]:
     """Threads by kind of library: at first, when one more is loaded, and after another allotment."""
     variables = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
     done = subprocess.run(
@@ -42,11 +42,11 @@ def told(*allotted: int, **environment: str) -> list[dict[str, int]]:
 
 
 def test_libraries_use_the_allotted_threads_whenever_loaded() -> None:
-    assert told(1, 2) == [{"blas": 1}, {"blas": 1, "openmp": 1}, {"blas": 2, "openmp": 2}, 2]
+    assert thread_counts(1, 2) == [{"blas": 1}, {"blas": 1, "openmp": 1}, {"blas": 2, "openmp": 2}, 2]
 
 
 def test_libraries_use_no_more_threads_than_the_user_sets() -> None:
-    assert told(2, 2, OMP_NUM_THREADS="1")[1]["openmp"] == 1
+    assert thread_counts(2, 2, OMP_NUM_THREADS="1")[1]["openmp"] == 1
 
 
 def test_process_without_an_allotment_uses_a_thread_per_core() -> None:

@@ -15,13 +15,13 @@ from tests.contracts.component_contract import ComponentContract
 from tests.contracts.compressor_contract import AskingCompressorContract
 
 
-def by_model(**fields: Any) -> SentencesByModel:
+def make_compressor(**fields: Any) -> SentencesByModel:
     own = {"llm": Scripted(), "system": "", "instruction": "{question}\n{sentences}\n{n}", "reminder": "Once more."}
     return SentencesByModel(**{**own, **fields})
 
 
 class TestSentencesByModel(AskingCompressorContract):
-    component = by_model()
+    component = make_compressor()
 
     def reply(self, request: Request) -> str:
         return '{"sentences": [1]}'
@@ -46,7 +46,7 @@ def selected(*replies: str, **fields: Any) -> tuple[list[str], list[Request], st
         asked.extend(requests)
         return [Answer(request.id, AnswerState.OK, replies[len(asked) - 1]) for request in requests]
 
-    (own,) = by_model(**fields).compress_by_asking(["q"], [PASSAGES], ask)
+    (own,) = make_compressor(**fields).compress_by_asking(["q"], [PASSAGES], ask)
     texts = ["".join(text[a:b] for a, b in pieces) for pieces, text in zip(own.pieces, PASSAGES, strict=True)]
     return texts, asked, own.unread
 
@@ -80,5 +80,5 @@ def test_unreadable_selection_is_retried_then_keeps_all_text(wrong: str) -> None
 
 
 def test_asking_compressor_rejects_missing_placeholders_and_zero_attempts() -> None:
-    assert by_model(instruction="{question}").check() == ["instruction: has no {sentences}"]
-    assert by_model(max_attempts=0).check()
+    assert make_compressor(instruction="{question}").check() == ["instruction: has no {sentences}"]
+    assert make_compressor(max_attempts=0).check()

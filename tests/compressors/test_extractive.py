@@ -28,7 +28,7 @@ QUERIES = ["When was the bridge opened?", "Until when did the mill grind corn?"]
 WORDS = LexicalCoverage(depth=1, bigram_weight=0.0, tokenizer=EnglishStems())
 
 
-def shown(compressed: CompressedPassages, passages: Sequence[str]) -> list[str]:
+def passage_texts(compressed: CompressedPassages, passages: Sequence[str]) -> list[str]:
     """The text of each passage."""
     return [
         "".join(text[start:end] for start, end in pieces)
@@ -76,7 +76,7 @@ def test_extraction_by_words_equals_selecting_sentences_one_by_one(row: int, sha
         return float(WORDS.score(queries, Passages(texts, table.document_terms()), pair)[0])
 
     compressor = ExtractiveByReranker(WORDS, share, Characters())  # type: ignore[arg-type]
-    found = shown(compressor.compress(QUERIES, PASSAGES)[row], PASSAGES[row])
+    found = passage_texts(compressor.compress(QUERIES, PASSAGES)[row], PASSAGES[row])
     assert found == alone(PASSAGES[row], score, share)
     assert any(found)
 
@@ -90,7 +90,7 @@ def test_extraction_by_vectors_equals_selecting_sentences_one_by_one(row: int, s
         return float(embedder.embed_chunks(Passages([sentence]), {})[0] @ query)
 
     compressor = ExtractiveByVectors(embedder, share, Characters())  # type: ignore[arg-type]
-    found = shown(compressor.compress(QUERIES, PASSAGES)[row], PASSAGES[row])
+    found = passage_texts(compressor.compress(QUERIES, PASSAGES)[row], PASSAGES[row])
     assert found == alone(PASSAGES[row], score, share)
 
 

@@ -23,7 +23,7 @@ def render(sample: Sample, passages: Sequence[Passage]) -> tuple[Message, ...]:
     return Message("system", "Be kind."), Message("user", "\n".join([sample.question, *(p.text for p in passages)]))
 
 
-def shown(request: Request) -> list[int]:
+def passage_numbers(request: Request) -> list[int]:
     """The numbers of the passages that a request shows."""
     return [int(n) for n in re.findall(r"passage (\d+) ", request.messages[-1].content)]
 
@@ -91,7 +91,7 @@ class GeneratorContract(ComponentContract):
     def test_generator_shows_all_passages_in_order(self, n_passages: int) -> None:
         model = Model()
         self.generate(model, task(n_passages))
-        numbers = [n for request in model.asked if request.draw == 0 for n in shown(request)]
+        numbers = [n for request in model.asked if request.draw == 0 for n in passage_numbers(request)]
         assert numbers == list(range(1, n_passages + 1))
 
     @pytest.mark.parametrize("n_passages", range(MOST_PASSAGES + 1))
@@ -110,7 +110,7 @@ class GeneratorContract(ComponentContract):
         self.generate(model, task(MOST_PASSAGES))
         for request in model.asked:
             assert "西湖{answer}在哪里？" in request.messages[-1].content
-            assert request.messages[-1].content.count("{question}") == len(shown(request))
+            assert request.messages[-1].content.count("{question}") == len(passage_numbers(request))
 
     def test_generator_never_shows_the_reference(self) -> None:
         model = Model()
@@ -119,7 +119,7 @@ class GeneratorContract(ComponentContract):
 
     def test_failed_request_fails_only_its_own_answer(self) -> None:
         def fails(request: Request) -> str | Answer:
-            is_last = request.sample.id == "bad" and (MOST_PASSAGES in shown(request) or request.draw)
+            is_last = request.sample.id == "bad" and (MOST_PASSAGES in passage_numbers(request) or request.draw)
             return Answer(request.id, AnswerState.ERROR, error="broken") if is_last else "fine"
 
         model = Model(fails)

@@ -21,7 +21,7 @@ from components.records import (
     Turn,
 )
 from tests.contracts.metric_contract import N_SAMPLES, MetricContract
-from tests.contracts.passages import of_texts
+from tests.contracts.passages import make_passages
 
 _REFERENCES = (("杭州",), ("北京", "北京市"), (), ("12人，其中3人获奖",), ("巴黎{answer}",), ("1420年",))
 _ANSWERS = ("在杭州{question}。", "上海", "没有参考答案", "", "巴黎", "建成于1420年")
@@ -35,7 +35,7 @@ _PASSAGES = (
 )
 
 JUDGED = tuple(
-    JudgeInput(Sample(f"s{i}", "qa", Kind.QA, f"问题{i}？", references), answer, of_texts(*passages))
+    JudgeInput(Sample(f"s{i}", "qa", Kind.QA, f"问题{i}？", references), answer, make_passages(*passages))
     for i, (references, answer, passages) in enumerate(zip(_REFERENCES, _ANSWERS, _PASSAGES, strict=True))
 )
 NOTHING = JudgeInput(Sample("nothing", "qa", Kind.QA, "问题？", ()), "", ())

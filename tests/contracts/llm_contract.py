@@ -3,7 +3,7 @@
 from components.protocols import LLM, AnswersFrom
 from components.records import AnswerState, ErrorClass, Kind, Message, Request, Sample, Turn
 from tests.contracts.component_contract import ComponentContract
-from tests.contracts.passages import of_texts
+from tests.contracts.passages import make_passages
 
 PASSAGES = ("西湖在杭州城西，面积6.5平方公里。游人很多。", "故宫在北京城中。它建成于1420年。")
 
@@ -13,7 +13,7 @@ def request(
 ) -> Request:
     """A request whose id is its kind and question."""
     sample = Sample(f"{kind}-{question}", "qa", kind, question, ("参考答案",), history=history)
-    return Request(sample.id, (Message("user", question),), sample, of_texts(*passages))
+    return Request(sample.id, (Message("user", question),), sample, make_passages(*passages))
 
 
 REQUESTS = (

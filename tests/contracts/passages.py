@@ -10,7 +10,7 @@ from components.records import IndexBlock, Passage, Passages
 from components.text.tables import TermTable, build_term_table, query_terms
 
 
-def of_texts(*texts: str) -> tuple[Passage, ...]:
+def make_passages(*texts: str) -> tuple[Passage, ...]:
     """Return the contents of a prompt, without titles."""
     return tuple(Passage(text) for text in texts)
 

@@ -6,7 +6,7 @@ from components.records import AnswerState, ErrorClass, Kind, Message, Request, 
 from tests.contracts.component_contract import ComponentContract
 
 
-def asked(question: str, *history: Turn) -> Request:
+def make_request(question: str, *history: Turn) -> Request:
     """A request whose id is its question, with the conversation as messages."""
     sample = Sample(question, "qa", Kind.QA, question, ("the reference",), history=history)
     turns = [
@@ -15,7 +15,10 @@ def asked(question: str, *history: Turn) -> Request:
     return Request(question, (*turns, Message("user", question)), sample, ())
 
 
-QUESTIONS = (asked("Where is the lake?"), asked("And the river?", Turn("Where is the lake?", "In the west.")))
+QUESTIONS = (
+    make_request("Where is the lake?"),
+    make_request("And the river?", Turn("Where is the lake?", "In the west.")),
+)
 
 
 class PipelineContract(ComponentContract):

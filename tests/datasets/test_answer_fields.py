@@ -10,7 +10,7 @@ from components.errors import DataError
 from components.metrics.contains import Contains
 from components.records import Sample
 from tests.contracts.metric_contract import score_texts, value_of
-from tests.datasets.test_jsonl import only
+from tests.datasets.test_jsonl import single_sample
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from tests.datasets.test_jsonl import only
 def test_reference_may_have_parts_with_wordings(
     tmp_path: Path, references: list[Any], texts: tuple[str, ...], parts: tuple[tuple[str, ...], ...]
 ) -> None:
-    sample = only(tmp_path, references=references)
+    sample = single_sample(tmp_path, references=references)
     assert (sample.references, sample.answer_parts) == (texts, parts)
 
 
@@ -40,17 +40,17 @@ def is_right(sample: Sample, answer: str) -> float:
     [("red and blue", 1), ("green, gold", 1), ("red, gold", 0), ("green and blue", 0), ("all: red, gold, blue", 1)],
 )
 def test_all_parts_of_one_alternative_are_a_right_answer(tmp_path: Path, answer: str, expected: float) -> None:
-    sample = only(tmp_path, references=[["red", "blue"], ["green", ["gold", "golden"]]])
+    sample = single_sample(tmp_path, references=[["red", "blue"], ["green", ["gold", "golden"]]])
     assert is_right(sample, answer) == expected
 
 
 def test_answer_parts_override_references(tmp_path: Path) -> None:
-    sample = only(tmp_path, references=[["A", "B"]], answer_parts=["C"])
+    sample = single_sample(tmp_path, references=[["A", "B"]], answer_parts=["C"])
     assert sample.answer_parts == (("C",),)
 
 
 def test_fake_answers_of_a_question_are_read(tmp_path: Path) -> None:
-    assert only(tmp_path, fake_answers="1954").fake_answers == ("1954",)
+    assert single_sample(tmp_path, fake_answers="1954").fake_answers == ("1954",)
 
 
 @pytest.mark.parametrize(
@@ -66,9 +66,9 @@ def test_fake_answers_of_a_question_are_read(tmp_path: Path) -> None:
 )
 def test_invalid_answer_fields_are_rejected(tmp_path: Path, fields: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
-        only(tmp_path, **fields)
+        single_sample(tmp_path, **fields)
 
 
 def test_null_fields_equal_missing_fields(tmp_path: Path) -> None:
     names = set(_FIELDS) - {"id", "question"}
-    assert only(tmp_path, **dict.fromkeys(names)) == only(tmp_path)
+    assert single_sample(tmp_path, **dict.fromkeys(names)) == single_sample(tmp_path)

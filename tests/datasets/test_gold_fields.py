@@ -9,7 +9,7 @@ import pytest
 from components.datasets.jsonl import Jsonl
 from components.errors import DataError
 from components.records import Evidence
-from tests.datasets.test_jsonl import QUESTION, load, only, write
+from tests.datasets.test_jsonl import QUESTION, load, single_sample, write
 
 A, B = Evidence("a.md"), Evidence("b.md")
 
@@ -39,7 +39,7 @@ def test_gold_fields_give_the_expected_evidence(
     tmp_path: Path, fields: dict[str, Any], expected: tuple[Evidence, ...] | None
 ) -> None:
     both = (A, Evidence("a.md", grade=2, one_of=1), Evidence("b.md", one_of=1))
-    assert only(tmp_path, **fields).gold == (both if expected is None else expected)
+    assert single_sample(tmp_path, **fields).gold == (both if expected is None else expected)
 
 
 def passages(*relevant: object) -> list[dict[str, object]]:
@@ -59,7 +59,7 @@ def test_relevant_passages_are_alternatives(tmp_path: Path, relevant: tuple[obje
 
 def test_gold_takes_precedence_over_relevant_passages(tmp_path: Path) -> None:
     given = [{"document": "a.md", "relevant": True}, {"document": "b.md", "relevant": True}]
-    assert only(tmp_path, gold=["a.md", "b.md"], passages=given).gold == (A, B)
+    assert single_sample(tmp_path, gold=["a.md", "b.md"], passages=given).gold == (A, B)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_gold_takes_precedence_over_relevant_passages(tmp_path: Path) -> None:
 )
 def test_offsets_select_one_of_several_matches_of_a_quote(tmp_path: Path, start: int, end: int, text: str) -> None:
     unit = {"document": "a.md", "quote": text, "start": start, "end": end}
-    assert only(tmp_path, gold=[unit]).gold == (Evidence("a.md", start, end),)
+    assert single_sample(tmp_path, gold=[unit]).gold == (Evidence("a.md", start, end),)
 
 
 @pytest.mark.parametrize(

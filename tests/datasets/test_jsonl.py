@@ -33,7 +33,7 @@ def load(root: Path, *samples: object) -> Benchmark:
     return Jsonl(str(root / "docs"), str(root / "samples.jsonl")).load()
 
 
-def only(root: Path, **fields: Any) -> Sample:
+def single_sample(root: Path, **fields: Any) -> Sample:
     (sample,) = load(root, {**QUESTION, **fields}).samples
     return sample
 
@@ -70,7 +70,7 @@ def test_jsonl_documents_fingerprint_depends_only_on_content(tmp_path: Path) -> 
 
 class TestFields:
     def test_question_with_only_an_id_is_accepted(self, tmp_path: Path) -> None:
-        assert only(tmp_path) == Sample("1", "all", Kind.QA, "When was it opened?", ())
+        assert single_sample(tmp_path) == Sample("1", "all", Kind.QA, "When was it opened?", ())
 
     def test_samples_without_references_are_kept_and_counted(self, tmp_path: Path) -> None:
         benchmark = load(
@@ -84,7 +84,7 @@ class TestFields:
 
     def test_parts_of_the_answer_have_wordings(self, tmp_path: Path) -> None:
         parts = [["1932", "nineteen thirty-two"], "team"]
-        assert only(tmp_path, answer_parts=parts).answer_parts == (("1932", "nineteen thirty-two"), ("team",))
+        assert single_sample(tmp_path, answer_parts=parts).answer_parts == (("1932", "nineteen thirty-two"), ("team",))
 
     def test_jsonl_passages_become_documents(self, tmp_path: Path) -> None:
         passages = [
@@ -121,7 +121,7 @@ class TestFields:
             Jsonl("", str(tmp_path / "samples.jsonl")).load()
 
     def test_question_may_be_unanswerable(self, tmp_path: Path) -> None:
-        assert not only(tmp_path, answerable=False).answerable
+        assert not single_sample(tmp_path, answerable=False).answerable
 
     @pytest.mark.parametrize(
         ("fields", "said"),
@@ -143,11 +143,11 @@ class TestFields:
         self, tmp_path: Path, fields: dict[str, Any], said: str
     ) -> None:
         with pytest.raises(DataError, match=said):
-            only(tmp_path, **fields)
+            single_sample(tmp_path, **fields)
 
     def test_references_are_read_from_a_text_or_a_list(self, tmp_path: Path) -> None:
-        assert only(tmp_path, references="1932").references == ("1932",)
-        assert only(tmp_path, references=["1932", "in 1932"]).references == ("1932", "in 1932")
+        assert single_sample(tmp_path, references="1932").references == ("1932",)
+        assert single_sample(tmp_path, references=["1932", "in 1932"]).references == ("1932", "in 1932")
 
     @pytest.mark.parametrize(
         ("unit", "expected"),
@@ -161,12 +161,12 @@ class TestFields:
         ],
     )
     def test_jsonl_gold_is_read_in_every_form(self, tmp_path: Path, unit: object, expected: Evidence) -> None:
-        assert only(tmp_path, gold=[unit]).gold == (expected,)
+        assert single_sample(tmp_path, gold=[unit]).gold == (expected,)
 
     def test_history_makes_a_question_a_conversation(self, tmp_path: Path) -> None:
-        sample = only(tmp_path, history=[{"question": "What is it?", "answer": "A bridge."}])
+        sample = single_sample(tmp_path, history=[{"question": "What is it?", "answer": "A bridge."}])
         assert (sample.kind, sample.history) == (Kind.CONVERSATION, (Turn("What is it?", "A bridge."),))
-        assert only(tmp_path, kind="summarization").kind is Kind.SUMMARIZATION
+        assert single_sample(tmp_path, kind="summarization").kind is Kind.SUMMARIZATION
 
     def test_jsonl_subsets_topics_and_tasks_may_be_any_text(self, tmp_path: Path) -> None:
         benchmark = load(tmp_path, {**QUESTION, "subset": "Short answers", "topic": "交通", "task": "look-up"})
@@ -206,10 +206,10 @@ class TestFields:
 
     @pytest.mark.parametrize("gold", ["a.md", {"document": "a.md"}, ["a.md"]])
     def test_jsonl_gold_may_be_a_single_document(self, tmp_path: Path, gold: object) -> None:
-        assert only(tmp_path, gold=gold).gold == (Evidence("a.md"),)
+        assert single_sample(tmp_path, gold=gold).gold == (Evidence("a.md"),)
 
     def test_jsonl_id_may_be_a_number(self, tmp_path: Path) -> None:
-        assert only(tmp_path, id=7).id == "7"
+        assert single_sample(tmp_path, id=7).id == "7"
 
     def test_unknown_jsonl_fields_are_ignored_and_named(self, tmp_path: Path) -> None:
         notes = load(tmp_path, {**QUESTION, "year": 1932, "source": "web"}).notes

@@ -16,7 +16,7 @@ class TestOfSamplesAlone(FilterContract):
     component = ByMetadata({})
 
 
-def found(by_sample: bool = True, **where: Condition) -> str:
+def allowed_ids(by_sample: bool = True, **where: Condition) -> str:
     return found_by_sample(ByMetadata(where, by_sample).allow(SAMPLES[:1], DOCUMENTS))[0]
 
 
@@ -33,8 +33,8 @@ def found(by_sample: bool = True, **where: Condition) -> str:
     ],
 )
 def test_metadata_numbers_compare_as_numbers(condition: Condition, expected: str) -> None:
-    """A document without the name satisfies nothing."""
-    assert found(year=condition) == expected
+    """A document without the name satisfies no condition."""
+    assert allowed_ids(year=condition) == expected
 
 
 def test_long_metadata_numbers_are_compared_exactly() -> None:
@@ -45,12 +45,12 @@ def test_long_metadata_numbers_are_compared_exactly() -> None:
 
 
 def test_metadata_dates_compare_as_text() -> None:
-    assert found(date=Condition(at_least="2020-03-02")) == "d"
-    assert found(date=Condition(at_least="2020-03-01", at_most="2020-12-31")) == "b"
+    assert allowed_ids(date=Condition(at_least="2020-03-02")) == "d"
+    assert allowed_ids(date=Condition(at_least="2020-03-01", at_most="2020-12-31")) == "b"
 
 
 def test_metadata_filter_requires_all_conditions() -> None:
-    assert found(company=Condition(("ACME",)), year=Condition(at_least=0)) == "a"
+    assert allowed_ids(company=Condition(("ACME",)), year=Condition(at_least=0)) == "a"
 
 
 def test_sample_conditions_are_added_to_the_filter() -> None:
@@ -66,7 +66,7 @@ def test_metadata_name_that_no_document_has_is_an_error() -> None:
     with pytest.raises(
         ComponentError, match="no document has 'yaer' among its metadata, expected one of year, company"
     ):
-        found(yaer=Condition(("2019",)))
+        allowed_ids(yaer=Condition(("2019",)))
     with pytest.raises(ComponentError, match="no document has any"):
         ByMetadata({"year": Condition((1,))}).allow(SAMPLES, Documents(["a"], [""], [""]))
 

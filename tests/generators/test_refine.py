@@ -1,6 +1,6 @@
 from components.generators.refine import Refine
 from components.records import Answer, AnswerState, Request
-from tests.contracts.generator_contract import GeneratorContract, Model, render, shown, task
+from tests.contracts.generator_contract import GeneratorContract, Model, passage_numbers, render, task
 from tests.runner.sweeping import compose_job
 
 REFINE = Refine("{prompt}\nSo far: {answer}")
@@ -11,7 +11,7 @@ class TestRefine(GeneratorContract):
 
 
 def test_refine_shows_each_passage_with_the_answer_so_far() -> None:
-    model = Model(lambda request: f"after {shown(request)}")
+    model = Model(lambda request: f"after {passage_numbers(request)}")
     (made,) = REFINE.generate([task(3)], render, model)
     contents = [request.messages[-1].content for request in model.asked]
     assert [content.partition("\nSo far: ")[2] for content in contents] == ["", "after [1]", "after [2]"]
@@ -21,7 +21,7 @@ def test_refine_shows_each_passage_with_the_answer_so_far() -> None:
 
 
 def test_refine_keeps_the_previous_answer_if_a_reply_is_empty() -> None:
-    model = Model(lambda request: "" if shown(request) in ([1], [3]) else f"after {shown(request)}")
+    model = Model(lambda request: "" if passage_numbers(request) in ([1], [3]) else f"after {passage_numbers(request)}")
     (made,) = REFINE.generate([task(4)], render, model)
     assert [("So far" in request.messages[-1].content) for request in model.asked] == [False, False, True, True]
     assert (made.answer.text, made.answer.state) == ("after [4]", AnswerState.OK)
@@ -31,7 +31,7 @@ def test_refine_keeps_the_previous_answer_if_a_reply_is_empty() -> None:
 
 def test_refine_marks_the_result_truncated_after_a_truncated_step() -> None:
     def cut(request: Request) -> str | Answer:
-        return Answer(request.id, AnswerState.TRUNCATED, "half") if shown(request) == [2] else "whole"
+        return Answer(request.id, AnswerState.TRUNCATED, "half") if passage_numbers(request) == [2] else "whole"
 
     (made,) = REFINE.generate([task(3)], render, Model(cut))
     assert (made.answer.text, made.answer.state) == ("whole", AnswerState.TRUNCATED)

@@ -3,7 +3,7 @@ import pytest
 from components.generators.split_fuse import SplitFuse
 from components.records import Answer, AnswerState, Passage, Request
 from components.tokenizers.plain_words import PlainWords
-from tests.contracts.generator_contract import GeneratorContract, Model, render, shown, task
+from tests.contracts.generator_contract import GeneratorContract, Model, passage_numbers, render, task
 from tests.runner.sweeping import compose_job
 
 INSTRUCTION = "{question}\n{answers}"
@@ -42,16 +42,20 @@ class TestOfAll(GeneratorContract):
     ],
 )
 def test_split_fuse_halves_contexts_until_each_half_fits(n_fit: int, parts: list[list[int]], path: str) -> None:
-    model = Model(lambda request: f"<{shown(request)}>")
+    model = Model(lambda request: f"<{passage_numbers(request)}>")
     (made,) = split(max(n_fit * N_TOKENS, 1)).generate([task(6)], render, model)
-    assert [shown(request) for request in model.calls[0]] == parts
+    assert [passage_numbers(request) for request in model.calls[0]] == parts
     assert made.path == path
     assert len(model.asked) == 2 * len(parts) - 1
 
 
 def test_split_fuse_joins_answers_from_the_smallest_parts_up() -> None:
     def letters(request: Request) -> str:
-        return {1: "a", 2: "b", 3: "c"}[shown(request)[0]] if shown(request) else f"fused {request.id[-1]}"
+        return (
+            {1: "a", 2: "b", 3: "c"}[passage_numbers(request)[0]]
+            if passage_numbers(request)
+            else f"fused {request.id[-1]}"
+        )
 
     model = Model(letters)
     (made,) = split(1).generate([task(3)], render, model)
@@ -71,7 +75,7 @@ def test_split_fuse_sends_samples_of_all_lengths_in_shared_rounds() -> None:
 
 
 def test_half_without_an_answer_keeps_the_other_answer() -> None:
-    model = Model(lambda request: "" if 1 in shown(request) else "the other")
+    model = Model(lambda request: "" if 1 in passage_numbers(request) else "the other")
     (made,) = split(1).generate([task(2)], render, model)
     assert (made.answer.text, made.answer.state, made.answer.n_prompt_tokens) == ("the other", AnswerState.OK, 20)
     assert len(model.asked) == 2
@@ -81,7 +85,7 @@ def test_fusion_with_a_truncated_half_is_truncated() -> None:
     for text in ("half", ""):
 
         def cut(request: Request, text: str = text) -> str | Answer:
-            return Answer(request.id, AnswerState.TRUNCATED, text) if 1 in shown(request) else "whole"
+            return Answer(request.id, AnswerState.TRUNCATED, text) if 1 in passage_numbers(request) else "whole"
 
         (made,) = split(1).generate([task(2)], render, Model(cut))
         assert (made.answer.text, made.answer.state) == ("whole", AnswerState.TRUNCATED)

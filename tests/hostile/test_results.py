@@ -66,7 +66,7 @@ def poisoned(node: Any) -> Any:
 
 
 @pytest.fixture
-def given(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Planted]:
+def planted_results(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Planted]:
     planted = Planted(folder / "planted", NAME)
     monkeypatch.syspath_prepend(planted.folder)
     yield planted
@@ -93,7 +93,7 @@ COMMANDS = {
 @pytest.mark.parametrize("which", ["sweep", "poisoned"])
 @pytest.mark.parametrize("command", COMMANDS)
 def test_analysis_commands_import_no_code_from_results(
-    command: str, which: str, metric: str, folder: Path, given: Planted, tmp_path: Path
+    command: str, which: str, metric: str, folder: Path, planted_results: Planted, tmp_path: Path
 ) -> None:
     options = [word.replace("OUT", str(tmp_path)).replace("rouge_l", metric) for word in COMMANDS[command]]
     place = ["crud_rag_3", str(folder / which)] if command == "table" else [str(folder / which)]
@@ -112,7 +112,7 @@ def test_hostile_results_are_tested_with_every_analysis_command() -> None:
 @pytest.mark.parametrize("is_dangling", [False, True])
 @pytest.mark.parametrize("name", ["report.html", "report.md", "report.json", "plot_overall_rouge_l_top_k.svg"])
 def test_report_and_plot_do_not_write_through_a_link(
-    name: str, is_dangling: bool, folder: Path, given: Planted, tmp_path: Path
+    name: str, is_dangling: bool, folder: Path, planted_results: Planted, tmp_path: Path
 ) -> None:
     sweep, own = shutil.copytree(folder / "sweep", tmp_path / "sweep"), tmp_path / "own.txt"
     if not is_dangling:
@@ -128,13 +128,13 @@ def test_report_and_plot_do_not_write_through_a_link(
 
 @pytest.mark.parametrize("metric", ["rouge_l", "bleu", "ndcg@10"])
 def test_built_in_metrics_of_results_need_no_plugin_option(
-    metric: str, folder: Path, given: Planted, capsys: pytest.CaptureFixture[str]
+    metric: str, folder: Path, planted_results: Planted, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["compare", str(folder / "sweep"), "--metric", metric]) == 0
     assert capsys.readouterr().err == ""
 
 
-def test_results_without_ranking_metrics_are_read(folder: Path, given: Planted, tmp_path: Path) -> None:
+def test_results_without_ranking_metrics_are_read(folder: Path, planted_results: Planted, tmp_path: Path) -> None:
     for cell in load(folder / "sweep").cells:
         assert cell.ranking_metrics is not None
         assert "ndcg@10" in cell.ranking_metrics
@@ -144,9 +144,11 @@ def test_results_without_ranking_metrics_are_read(folder: Path, given: Planted, 
         assert sees_prompts(cell, "ndcg@10"), "nothing is known of it"
 
 
-def test_custom_metric_is_rejected_with_the_command_to_allow_it(folder: Path, given: Planted) -> None:
+def test_custom_metric_is_rejected_with_the_command_to_allow_it(folder: Path, planted_results: Planted) -> None:
     command = [sys.executable, "-m", "analysis", "compare", str(folder / "sweep"), "--metric", "doubled"]
-    done = subprocess.run(command, cwd=given.folder, env=environment(), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=planted_results.folder, env=environment(), capture_output=True, text=True, check=False
+    )
     assert done.returncode == 2
     wanted = f"python -m analysis compare {folder / 'sweep'} --metric doubled --plugins given_package, or set "
     assert f"{wanted}RAG_GRID_PLUGINS=given_package" in " ".join(done.stderr.split())
@@ -172,7 +174,7 @@ def test_custom_metric_is_read_after_its_package_is_allowed(by: str, folder: Pat
 
 
 @pytest.mark.parametrize("which", ["sweep", "poisoned"])
-def test_python_api_imports_no_code_from_results(which: str, folder: Path, given: Planted) -> None:
+def test_python_api_imports_no_code_from_results(which: str, folder: Path, planted_results: Planted) -> None:
     sweep = analysis.load(folder / which)
     assert len(sweep.cells) == 2
     with pytest.raises(DataError, match=r"results import no code that they name themselves.*given_package"):
@@ -180,12 +182,12 @@ def test_python_api_imports_no_code_from_results(which: str, folder: Path, given
 
 
 @pytest.mark.parametrize("plugins", ["given_package", ["not a name"], ["a;b"]])
-def test_plugins_must_be_a_list_of_package_names(plugins: Any, folder: Path, given: Planted) -> None:
+def test_plugins_must_be_a_list_of_package_names(plugins: Any, folder: Path, planted_results: Planted) -> None:
     with pytest.raises(ConfigError, match=r"got '.*', expected"):
         analysis.load(folder / "sweep", plugins=plugins)
 
 
-def test_export_imports_no_code_from_results(folder: Path, given: Planted, tmp_path: Path) -> None:
+def test_export_imports_no_code_from_results(folder: Path, planted_results: Planted, tmp_path: Path) -> None:
     store = folder / "planted" / "results" / "store"
     arguments = [str(folder / "poisoned"), "best:rouge_l", "--out", str(tmp_path / "out"), "--store-dir", str(store)]
     assert runner.export.main(arguments) == 2
@@ -193,7 +195,7 @@ def test_export_imports_no_code_from_results(folder: Path, given: Planted, tmp_p
 
 
 def test_export_of_untrusted_results_explains_how_to_trust(
-    folder: Path, given: Planted, capsys: pytest.CaptureFixture[str]
+    folder: Path, planted_results: Planted, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = [str(folder / "poisoned"), "best:rouge_l", "--out", "nowhere"]
     assert runner.export.main(arguments) == 2
@@ -202,12 +204,12 @@ def test_export_of_untrusted_results_explains_how_to_trust(
     assert "RAG_GRID_PLUGINS=given_package" in said
 
 
-def test_rankings_export_imports_no_code_from_results(folder: Path, given: Planted, tmp_path: Path) -> None:
+def test_rankings_export_imports_no_code_from_results(folder: Path, planted_results: Planted, tmp_path: Path) -> None:
     arguments = [str(folder / "poisoned"), "--cell", "top_k=2", "--format", "trec", "--out", str(tmp_path / "run")]
     assert runner.export_rankings.main(arguments) == 0
 
 
-def test_custom_judge_of_a_sweep_is_not_instantiated(folder: Path, given: Planted, tmp_path: Path) -> None:
+def test_custom_judge_of_a_sweep_is_not_instantiated(folder: Path, planted_results: Planted, tmp_path: Path) -> None:
     grader: Any = SimpleNamespace(name="rouge_l", reads_answers=True, grades=(0, 1))
     shutil.copytree(folder / "poisoned", tmp_path / "judged")
     for path in (tmp_path / "judged").glob("*/cell.json"):
@@ -218,7 +220,7 @@ def test_custom_judge_of_a_sweep_is_not_instantiated(folder: Path, given: Plante
         compare_with_labels(tmp_path / "judged", {"rouge_l": grader}, [])
 
 
-def test_tracking_imports_no_code_from_results(folder: Path, given: Planted, tmp_path: Path) -> None:
+def test_tracking_imports_no_code_from_results(folder: Path, planted_results: Planted, tmp_path: Path) -> None:
     code = runner.track.main([str(folder / "poisoned"), "--uri", f"sqlite:///{tmp_path / 'mlflow.db'}"])
     assert code == 0
 

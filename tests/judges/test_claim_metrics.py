@@ -10,7 +10,7 @@ from components.llms.scripted import Scripted
 from components.metrics.em import ExactMatch
 from components.records import Answer, JudgeInput, Kind, Request, Sample, ScoreState
 from tests.contracts.judge_contract import JudgeContract, ScriptedJudge, failed
-from tests.contracts.passages import of_texts
+from tests.contracts.passages import make_passages
 from tests.judges.claim_script import CLAIM_PROMPT, VERDICT_PROMPT, claims_reply, script
 
 RETRIEVER = ("claim_recall", "context_precision")
@@ -26,7 +26,7 @@ METRIC = ClaimMetrics(
     max_attempts=2,
 )
 ITEM = JudgeInput(
-    Sample("s", "qa", Kind.QA, "？", ("甲。乙。丙。",)), "甲。戊。己。庚。", of_texts("甲。戊。", "己。", "丙。")
+    Sample("s", "qa", Kind.QA, "？", ("甲。乙。丙。",)), "甲。戊。己。庚。", make_passages("甲。戊。", "己。", "丙。")
 )
 """The answer has 甲 right and in passage 1, 戊 wrong and in the relevant passage 1, 己 wrong and in the irrelevant
 passage 2, and 庚 wrong and in no passage. Of the reference, 甲 and 丙 are in passages, and the answer covers 甲.
@@ -103,7 +103,7 @@ def test_claims_remark_shows_every_claim_with_its_sources() -> None:
 
 
 def test_right_claims_of_no_passage_are_self_knowledge() -> None:
-    item = replace(ITEM, answer="乙。", passages=of_texts("无"))
+    item = replace(ITEM, answer="乙。", passages=make_passages("无"))
     found = outcomes(METRIC, item, ScriptedJudge(script()))
     assert (found["self_knowledge"], found["hallucination"], found["faithfulness"]) == (1.0, 0.0, 0.0)
 
@@ -156,7 +156,7 @@ def test_claims_of_closed_book_answers_give_only_overall_metrics() -> None:
 
 
 def test_context_utilization_requires_recalled_claims() -> None:
-    found = outcomes(METRIC, replace(ITEM, passages=of_texts("无")), ScriptedJudge(script()))
+    found = outcomes(METRIC, replace(ITEM, passages=make_passages("无")), ScriptedJudge(script()))
     assert (found["claim_recall"], found["context_utilization"]) == (0.0, ScoreState.NOT_APPLICABLE)
 
 

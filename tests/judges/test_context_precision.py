@@ -6,7 +6,7 @@ from components.judges.context_precision import ContextPrecision, average_precis
 from components.llms.scripted import Scripted
 from components.records import JudgeInput, Kind, Request, Sample, ScoreState
 from tests.contracts.judge_contract import JudgeContract, ScriptedJudge, failed
-from tests.contracts.passages import of_texts
+from tests.contracts.passages import make_passages
 
 METRIC = ContextPrecision(
     name="context_precision",
@@ -17,7 +17,7 @@ METRIC = ContextPrecision(
     max_attempts=2,
 )
 OF_ANSWERS = replace(METRIC, name="context_precision_without_reference", prompt="{question}|{answer}|{passage}")
-ITEM = JudgeInput(Sample("s", "qa", Kind.QA, "？", ("甲",)), "乙", of_texts("无", "甲", "无", "甲乙"))
+ITEM = JudgeInput(Sample("s", "qa", Kind.QA, "？", ("甲",)), "乙", make_passages("无", "甲", "无", "甲乙"))
 
 
 def reply(request: Request) -> str:

@@ -6,7 +6,7 @@ from components.judges.context_rating import ContextRating
 from components.llms.scripted import Scripted
 from components.records import JudgeInput, Kind, Request, Sample, ScoreState
 from tests.contracts.judge_contract import JudgeContract, ScriptedJudge
-from tests.contracts.passages import of_texts
+from tests.contracts.passages import make_passages
 
 METRIC = ContextRating(
     name="context_relevance_compat",
@@ -16,7 +16,7 @@ METRIC = ContextRating(
     reminder="请重答",
     max_attempts=2,
 )
-ITEM = JudgeInput(Sample("s", "qa", Kind.QA, "？", ()), "", of_texts("甲"))
+ITEM = JudgeInput(Sample("s", "qa", Kind.QA, "？", ()), "", make_passages("甲"))
 
 
 class TestContextRating(JudgeContract):

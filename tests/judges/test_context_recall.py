@@ -6,7 +6,7 @@ from components.judges.context_recall import ContextRecall
 from components.llms.scripted import Scripted
 from components.records import JudgeInput, Kind, Request, Sample, ScoreState
 from tests.contracts.judge_contract import JudgeContract, ScriptedJudge, failed
-from tests.contracts.passages import of_texts
+from tests.contracts.passages import make_passages
 from tests.judges.claim_script import VERDICT_PROMPT, script
 
 METRIC = ContextRecall(
@@ -18,7 +18,7 @@ METRIC = ContextRecall(
     one_by_one=False,
     max_attempts=3,
 )
-ITEM = JudgeInput(Sample("s", "qa", Kind.QA, "？", ("甲。乙。丙。", "丁。")), "", of_texts("甲。", "乙。"))
+ITEM = JudgeInput(Sample("s", "qa", Kind.QA, "？", ("甲。乙。丙。", "丁。")), "", make_passages("甲。", "乙。"))
 
 
 class TestContextRecall(JudgeContract):
@@ -41,7 +41,7 @@ def test_context_recall_takes_the_best_reference() -> None:
     assert value == pytest.approx(2 / 3)
     assert remark.splitlines()[-1] == "neither: 丁。 (so)"
     assert ask.requests[0].messages[-1].content == "check|[1] 甲。\n[2] 乙。\n[3] 丙。\n[4] 丁。|[1] 甲。\n[2] 乙。"
-    other = replace(ITEM, passages=of_texts("丁。"))
+    other = replace(ITEM, passages=make_passages("丁。"))
     assert outcome_of(other, ScriptedJudge(script()))[0] == 1.0
 
 

@@ -6,10 +6,10 @@ from components.judges.context_relevance import ContextRelevance, read_sentence_
 from components.llms.scripted import Scripted
 from components.records import JudgeInput, Kind, Request, Sample, ScoreState
 from tests.contracts.judge_contract import JudgeContract, ScriptedJudge
-from tests.contracts.passages import of_texts
+from tests.contracts.passages import make_passages
 
 METRIC = ContextRelevance(Scripted(), "审核", "{question}|{sentences}", "请重答", 2)
-ITEM = JudgeInput(Sample("s", "qa", Kind.QA, "？", ()), "", of_texts("甲。乙。", "丙。\n丁"))
+ITEM = JudgeInput(Sample("s", "qa", Kind.QA, "？", ()), "", make_passages("甲。乙。", "丙。\n丁"))
 
 
 class TestContextRelevance(JudgeContract):

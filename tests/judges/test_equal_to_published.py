@@ -1,4 +1,4 @@
-"""Our values equal those of ragas and RAGChecker under equal replies, on 20 samples, and two recomputations by hand.
+"""Our values equal ragas and RAGChecker under equal replies, on 20 samples, and two recomputations by hand.
 
 `tests/golden/published_judges.py` drew the replies and ran the packages.
 """
@@ -25,7 +25,7 @@ from components.llms.scripted import Scripted
 from components.protocols import EmbedderState, JudgedMetric
 from components.records import JudgeInput, Kind, Passages, Request, Sample, ScoreState
 from tests.contracts.judge_contract import ScriptedJudge
-from tests.contracts.passages import of_texts
+from tests.contracts.passages import make_passages
 from tests.judges.claim_script import CLAIM_PROMPT, VERDICT_PROMPT, claims_reply, verdicts_reply
 
 FILE = Path(__file__).parents[1] / "golden" / "published_judges.json"
@@ -43,7 +43,7 @@ def labels(names: list[str]) -> str:
 def item_of(case: Mapping[str, Any]) -> JudgeInput:
     reference = "".join(f"r{n}.\n" for n in range(len(case["reference_together"])))
     sample = Sample("s", "qa", Kind.QA, "question", (reference,))
-    return JudgeInput(sample, "answer", of_texts(*(f"p{n}" for n in range(len(case["useful"])))))
+    return JudgeInput(sample, "answer", make_passages(*(f"p{n}" for n in range(len(case["useful"])))))
 
 
 def value_of(metric: JudgedMetric, case: Mapping[str, Any], reply: Callable[[Request], str]) -> dict[str, float | None]:
@@ -147,7 +147,7 @@ def checked_values(case: Mapping[str, Any]) -> dict[str, float | None]:
 @pytest.mark.parametrize("case", CASES)
 class TestRagChecker:
     def test_claim_metrics_equal_the_ragchecker_package(self, case: dict[str, Any]) -> None:
-        """Where nothing was recalled, the package counts an undefined utilization as 0."""
+        """If nothing was recalled, the package counts an undefined utilization as 0."""
         for name, value in checked_values(case).items():
             if value is None:
                 assert (name, case["ragchecker"][name]) == ("context_utilization", 0.0)

@@ -8,7 +8,7 @@ from components.judges.faithfulness import Faithfulness
 from components.llms.scripted import Scripted
 from components.records import Answer, AnswerState, JudgeInput, Kind, Request, Sample, ScoreState
 from tests.contracts.judge_contract import JudgeContract, ScriptedJudge, failed
-from tests.contracts.passages import of_texts
+from tests.contracts.passages import make_passages
 from tests.judges.claim_script import CLAIM_PROMPT, VERDICT_PROMPT, claims_reply, script, verdicts_reply
 
 METRIC = Faithfulness(
@@ -24,7 +24,7 @@ METRIC = Faithfulness(
 ITEM = JudgeInput(
     Sample("s", "qa", Kind.QA, "桥何时通车？", ("1932年",)),
     "桥通车于1932年。桥是红色的。",
-    of_texts("桥通车于1932年", "乙"),
+    make_passages("桥通车于1932年", "乙"),
 )
 
 

@@ -9,7 +9,7 @@ from components.judges.graded import Graded
 from components.llms.scripted import Scripted
 from components.records import Answer, AnswerState, JudgeInput, Kind, Message, Request, Sample, ScoreState
 from tests.contracts.judge_contract import JUDGED, JudgeContract, ScriptedJudge, failed, samples_of
-from tests.contracts.passages import of_texts
+from tests.contracts.passages import make_passages
 
 ACCURACY = Graded(
     name="accuracy",
@@ -66,7 +66,7 @@ class TestRelevance(GradedContract):
     metric = replace(RELEVANCE, max_attempts=2)
 
 
-ITEM = JudgeInput(Sample("s", "qa", Kind.QA, "西湖在哪？", ("杭州",)), "在杭州。", of_texts("甲", "乙"))
+ITEM = JudgeInput(Sample("s", "qa", Kind.QA, "西湖在哪？", ("杭州",)), "在杭州。", make_passages("甲", "乙"))
 
 
 def outcome_of(metric: Graded, item: JudgeInput, ask: ScriptedJudge) -> tuple[float | ScoreState, str]:

@@ -20,7 +20,7 @@ METRIC = Nuggets(
 ITEM = JudgeInput(Sample("s", "qa", Kind.QA, "？", ("甲。乙。丙。",)), "甲和乙", ())
 
 
-def made(*nuggets: str) -> str:
+def nuggets_reply(*nuggets: str) -> str:
     entries = [{"nugget": own, "importance": "okay" if place else "vital"} for place, own in enumerate(nuggets)]
     return json.dumps({"nuggets": entries}, ensure_ascii=False)
 
@@ -33,7 +33,7 @@ def reply(request: Request) -> str:
     """A nugget per sentence, stated if the answer contains it."""
     kind, _, *rest = next(m.content for m in request.messages if m.role == "user").split("|")
     if kind == "make":
-        return made(*(own for own in rest[0].split("。") if own))
+        return nuggets_reply(*(own for own in rest[0].split("。") if own))
     nuggets = [line.partition("] ")[2] for line in rest[0].split("\n")]
     return assigned(*("support" if own in rest[1] else "not_support" for own in nuggets))
 
@@ -92,7 +92,7 @@ def test_nuggets_score_an_empty_answer_zero_without_a_request() -> None:
     ("prepared", "state"),
     [
         ('{"nuggets": []}', ScoreState.NOT_APPLICABLE),
-        (made("a", "b", "c", "d", "e"), ScoreState.UNPARSABLE),
+        (nuggets_reply("a", "b", "c", "d", "e"), ScoreState.UNPARSABLE),
         ('{"nuggets": ["a"]}', ScoreState.UNPARSABLE),
     ],
 )
@@ -129,7 +129,7 @@ def test_malformed_nuggets_are_unreadable(text: str) -> None:
 
 
 def test_equal_nuggets_count_once() -> None:
-    assert read_nuggets(made("a\nb", "a b", "c"), "") == (Nugget("a b", True), Nugget("c", False))
+    assert read_nuggets(nuggets_reply("a\nb", "a b", "c"), "") == (Nugget("a b", True), Nugget("c", False))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from components.records import JudgeInput, Kind, Message, Request, Sample, Score
 from runner.labels.agreement.prediction_powered import prediction_powered
 from runner.launch.request import check_jobs
 from tests.contracts.judge_contract import ScriptedJudge
-from tests.contracts.passages import of_texts
+from tests.contracts.passages import make_passages
 from tests.runner.sweeping import compose_job
 
 NONE, UNREAD = ScoreState.NOT_APPLICABLE, ScoreState.UNPARSABLE
@@ -104,7 +104,7 @@ def judges(language: str) -> dict[str, JudgedMetric]:
 def item_of(language: str, answer: str, *more_passages: str) -> JudgeInput:
     texts = TEXTS[language]
     sample = Sample("s", "qa", Kind.QA, texts["question"], (texts["reference"],))
-    return JudgeInput(sample, texts.get(answer, ""), of_texts(*more_passages, *texts["passages"]))
+    return JudgeInput(sample, texts.get(answer, ""), make_passages(*more_passages, *texts["passages"]))
 
 
 def read(request: Request, flawed_share: float = 0.0) -> str:
@@ -211,7 +211,7 @@ def test_labels_correct_a_judge_that_errs_on_a_tenth_of_claims() -> None:
         is_true = drawn.random(4) < 0.9
         own = [facts[(n + place) % 400] if true else f"Lie {n} about {place}." for place, true in enumerate(is_true)]
         sample = Sample(str(n), "qa", Kind.QA, "Which facts hold?", ("Some.",))
-        items.append(JudgeInput(sample, " ".join(own), of_texts(" ".join(facts))))
+        items.append(JudgeInput(sample, " ".join(own), make_passages(" ".join(facts))))
         truth.append(is_true.mean())
     scores = metric.judge(items, {}, ScriptedJudge(lambda request: read(request, 0.1))).scores["faithfulness"]
     labels = np.array(truth)

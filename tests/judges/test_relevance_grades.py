@@ -7,10 +7,10 @@ from components.judges.relevance_grades import RelevanceGrades, normalized_gain
 from components.llms.scripted import Scripted
 from components.records import JudgeInput, Kind, Request, Sample, ScoreState
 from tests.contracts.judge_contract import JudgeContract, ScriptedJudge, failed
-from tests.contracts.passages import of_texts
+from tests.contracts.passages import make_passages
 
 METRIC = RelevanceGrades(Scripted(), "评判", "{question}|{passage}", "请重答", relevant_from=2, max_attempts=2)
-ITEM = JudgeInput(Sample("s", "qa", Kind.QA, "？", ()), "", of_texts("3", "0", "1"))
+ITEM = JudgeInput(Sample("s", "qa", Kind.QA, "？", ()), "", make_passages("3", "0", "1"))
 
 
 def reply(request: Request) -> str:
@@ -50,7 +50,7 @@ def test_relevance_grade_metrics_equal_hand_computed_values() -> None:
 
 
 def test_unread_passage_makes_relevance_metrics_unparsable() -> None:
-    item = replace(ITEM, passages=of_texts("3", "4"))
+    item = replace(ITEM, passages=make_passages("3", "4"))
     judgements = METRIC.judge([item], {}, ScriptedJudge(reply))
     assert {scores.states for scores in judgements.scores.values()} == {(ScoreState.UNPARSABLE,)}
 

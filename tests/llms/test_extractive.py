@@ -13,7 +13,7 @@ from components.records import AnswerState, Kind, Request, Turn
 from components.text.sentences import sentence_ends
 from components.tokenizers.character_bigrams import CharacterBigrams
 from tests.contracts.llm_contract import LLMContract, request
-from tests.contracts.passages import of_texts
+from tests.contracts.passages import make_passages
 
 
 class TestExtractive(LLMContract):
@@ -44,7 +44,7 @@ def test_extractive_answer_has_only_sentences_of_the_context(kind: Kind) -> None
     samples = [sample for sample in Demo().load().samples if sample.kind is kind]
     documents = Demo().load().documents.texts[:6]
     for sample in samples[:20]:
-        text = answer(Request(sample.id, (), sample, of_texts(*documents)))
+        text = answer(Request(sample.id, (), sample, make_passages(*documents)))
         assert text
         assert sentences_of(text) <= sentences_of(*documents)
 
@@ -134,7 +134,7 @@ def test_extractive_answers_equal_a_plain_implementation() -> None:
     samples = [sample for sample in data.samples if sample.kind is Kind.QA and not sample.history][:60]
     random = Random(0)
     for sample in samples:
-        given = Request(sample.id, (), sample, of_texts(*random.choices(data.documents.texts, k=5)))
+        given = Request(sample.id, (), sample, make_passages(*random.choices(data.documents.texts, k=5)))
         expected = _plainly(given, Extractive())
         assert expected
         assert answer(given) == expected
@@ -165,7 +165,7 @@ def test_tokenizer_file_is_read_again_in_the_next_sweep(tmp_path: Path) -> None:
     words = tmp_path / "stop.txt"
     llm = Extractive(answer_characters=1, tokenizer=ReadsFile(words))
     sample = dataclasses.replace(Demo().load().samples[0], question="old river or new bridge", kind=Kind.QA)
-    given = Request("1", (), sample, of_texts("A new bridge. An old river."))
+    given = Request("1", (), sample, make_passages("A new bridge. An old river."))
     words.write_text("old river")
     assert answer(given, llm) == "A new bridge."
     words.write_text("new bridge")

@@ -89,7 +89,7 @@ def questions(n: int) -> list[Request]:
     return [Request(str(place), (Message("user", f"q{place}"),), request("q").sample, ()) for place in range(n)]
 
 
-def asked() -> list[list[tuple[str, str]]]:
+def sent_messages() -> list[list[tuple[str, str]]]:
     from llama_index.llms import echo as module
 
     module.asked.clear()
@@ -107,7 +107,7 @@ class TestContractOfMockLLM(LLMContract):
 
 def test_llama_index_chat_keeps_roles_and_passes_arguments() -> None:
     messages = (Message("system", "Be brief."), Message("user", "北京?"))
-    seen = asked()
+    seen = sent_messages()
     (answer,) = echo(begin="well, ").generate([Request("q", messages, request("q").sample, ())])
     assert seen == [[("system", "Be brief."), ("user", "北京?")]]
     assert (answer.state, answer.text) == (AnswerState.OK, "well, 北京?")
@@ -124,7 +124,7 @@ def test_llama_index_requests_run_concurrently(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_closing_llama_index_answers_stops_further_requests() -> None:
-    seen = asked()
+    seen = sent_messages()
     answers = echo(2, delay_s=0.05).generate(questions(50))
     next(answers)
     answers.close()  # type: ignore[attr-defined]
@@ -140,7 +140,7 @@ def test_failed_llama_index_request_does_not_affect_others() -> None:
 
 def test_rejected_key_is_tried_only_by_the_first_cell(tmp_path: Path) -> None:
     component, gate = LlamaIndexChat(ECHO, {"temperature": 0, "error": "refused"}, "", 1), SharedGate(tmp_path)
-    seen = asked()
+    seen = sent_messages()
     first = list(admit_requests(component, questions(5), gate))
     n_asked = len(seen)
     again = list(admit_requests(component, questions(5), gate))
@@ -151,7 +151,7 @@ def test_rejected_key_is_tried_only_by_the_first_cell(tmp_path: Path) -> None:
 
 def test_rejected_llama_index_key_is_tried_once_and_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ECHO_KEY", "s3cret")
-    seen = asked()
+    seen = sent_messages()
     component = LlamaIndexChat(ECHO, {"temperature": 0, "error": "refused"}, "ECHO_KEY", 1)
     answers = list(component.generate(questions(30)))
     assert {answer.error_class for answer in answers} == {ErrorClass.ACCESS}
@@ -289,7 +289,7 @@ def test_key_across_two_reply_blocks_is_hidden(monkeypatch: pytest.MonkeyPatch) 
     assert answer.text == "One.\nTwo."
 
 
-def with_status(status: int) -> Exception:
+def error_with_status(status: int) -> Exception:
     error = RuntimeError("said the server")
     error.response = SimpleNamespace(status_code=status)  # type: ignore[attr-defined]
     return error
@@ -304,9 +304,9 @@ def raised_from(cause: Exception) -> Exception:
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
-        (with_status(429), ErrorClass.RATE_LIMIT),
-        (with_status(503), ErrorClass.SERVER),
-        (raised_from(with_status(404)), ErrorClass.UNKNOWN_MODEL),
+        (error_with_status(429), ErrorClass.RATE_LIMIT),
+        (error_with_status(503), ErrorClass.SERVER),
+        (raised_from(error_with_status(404)), ErrorClass.UNKNOWN_MODEL),
         (raised_from(TimeoutError()), ErrorClass.TIMEOUT),
         (type("APITimeoutError", (type("APIConnectionError", (Exception,), {}),), {})(), ErrorClass.TIMEOUT),
         (type("ConnectError", (Exception,), {})(), ErrorClass.CONNECTION),

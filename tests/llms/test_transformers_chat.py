@@ -43,12 +43,12 @@ def chat(folder: Path, **fields: Any) -> TransformersChat:
     return TransformersChat(str(folder), "", **settings)
 
 
-def asked(questions: Sequence[str]) -> list[Request]:
+def make_requests(questions: Sequence[str]) -> list[Request]:
     return [Request(q, (Message("user", q),), request(q).sample, ()) for q in questions]
 
 
 def answers(llm: TransformersChat, questions: Sequence[str] = QUESTIONS) -> dict[str, Answer]:
-    return {answer.request_id: answer for answer in llm.generate(asked(questions))}
+    return {answer.request_id: answer for answer in llm.generate(make_requests(questions))}
 
 
 def texts(llm: TransformersChat, questions: Sequence[str] = QUESTIONS) -> dict[str, str]:
@@ -102,7 +102,7 @@ class TestDrawing:
 
     def test_drawn_text_depends_on_seed_draw_and_request_number(self, models: dict[str, Path]) -> None:
         llm = chat(models["qwen2"], temperature=1.0)
-        (one,) = asked(["yes?"])
+        (one,) = make_requests(["yes?"])
         variants = [one, replace(one, draw=1), replace(one, id="yes?-1")]
         drawn = [answer.text for variant in variants for answer in llm.generate([variant])]
         drawn += texts(replace(llm, seed=1), ["yes?"]).values()

@@ -46,7 +46,7 @@ def chat(place: Path, model: str = "model", **fields: Any) -> VllmChat:
     return VllmChat(str(place / model), "", **settings)
 
 
-def said(llm: VllmChat) -> str:
+def answer_text(llm: VllmChat) -> str:
     (answer,) = llm.generate([request("q")])
     assert answer.text, answer.error
     return answer.text
@@ -81,7 +81,7 @@ class TestContract(LLMContract):
 
 
 def test_vllm_users_share_one_server_process(place: Path) -> None:
-    first, second = said(chat(place)), said(chat(place, temperature=0.7))
+    first, second = answer_text(chat(place)), answer_text(chat(place, temperature=0.7))
     assert first == second
     assert len(servers(place)) == 1
     assert first.split()[:3] == [str(place / "model"), "serve", str(place / "model")]
@@ -89,22 +89,24 @@ def test_vllm_users_share_one_server_process(place: Path) -> None:
 
 
 def test_released_vllm_server_stops_and_a_new_one_starts(place: Path) -> None:
-    said(chat(place))
+    answer_text(chat(place))
     assert servers(place)
     managed.release_servers()
     assert not servers(place)
-    said(chat(place))
+    answer_text(chat(place))
 
 
 def test_vllm_server_receives_adapter_and_arguments(place: Path) -> None:
-    text = said(chat(place, adapter=str(place / "lora"), arguments="--dtype half", runtime_arguments="--swap-space 1"))
+    text = answer_text(
+        chat(place, adapter=str(place / "lora"), arguments="--dtype half", runtime_arguments="--swap-space 1")
+    )
     assert text.startswith("adapter serve")
     assert f"--enable-lora --lora-modules adapter={place / 'lora'} --dtype half --swap-space 1" in text
 
 
 def test_error_of_a_dead_vllm_server_quotes_its_log(place: Path) -> None:
     with pytest.raises(ComponentError, match=r"ended before it was healthy.*loading dies \| CUDA out of memory"):
-        said(chat(place, "dies"))
+        answer_text(chat(place, "dies"))
 
 
 def test_error_of_a_vanished_vllm_server_names_its_log(place: Path) -> None:
@@ -117,7 +119,7 @@ def test_error_of_a_vanished_vllm_server_names_its_log(place: Path) -> None:
 
 def test_vllm_server_that_is_never_healthy_is_stopped(place: Path) -> None:
     with pytest.raises(ComponentError, match=r"not healthy within start_timeout_s=2; .*loading hangs"):
-        said(chat(place, "hangs", start_timeout_s=2.0))
+        answer_text(chat(place, "hangs", start_timeout_s=2.0))
     wait_until(lambda: not [pid for pid in servers(place) if b"hangs" in Path(f"/proc/{pid}/cmdline").read_bytes()])
 
 

@@ -9,7 +9,7 @@ class TestContains(AnswerMetricContract):
     metric = Contains()
 
 
-def asked(*parts: tuple[str, ...]) -> Sample:
+def make_sample(*parts: tuple[str, ...]) -> Sample:
     return Sample("s", "qa", Kind.QA, "?", references=("not looked at",), answer_parts=parts)
 
 
@@ -24,7 +24,7 @@ def asked(*parts: tuple[str, ...]) -> Sample:
     ],
 )
 def test_contains_requires_every_part_in_any_wording(answer: str, expected: tuple[float, float]) -> None:
-    sample = asked(("1932", "nineteen thirty-two"), ("team", "crew"))
+    sample = make_sample(("1932", "nineteen thirty-two"), ("team", "crew"))
     scores = score_texts(Contains(), [sample], [answer])
     assert (value_of(scores["contains_any"]), value_of(scores["contains_all"])) == expected
 
@@ -35,7 +35,7 @@ def test_several_references_are_wordings_of_one_part() -> None:
 
 
 def test_wordings_blank_after_normalisation_are_left_out() -> None:
-    samples = [asked(("！",), ("1932",)), qa_sample("。"), qa_sample()]
+    samples = [make_sample(("！",), ("1932",)), qa_sample("。"), qa_sample()]
     scores = score_texts(Contains(), samples, ["1932"] * 3)["contains_all"]
     assert scores.states == (ScoreState.VALUE, ScoreState.NOT_APPLICABLE, ScoreState.NOT_APPLICABLE)
     assert scores.values[0] == 1.0

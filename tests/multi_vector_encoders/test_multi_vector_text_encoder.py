@@ -1,4 +1,4 @@
-"""Token vectors of tiny ColBERT models, compared with those of the package sentence-transformers."""
+"""Token vectors of tiny ColBERT models, compared with vectors of the package sentence-transformers."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -94,12 +94,12 @@ def package(folder: Path) -> Any:
     return MultiVectorEncoder(str(folder), device="cpu")
 
 
-def of_texts(found: MultiEncodings) -> list[np.ndarray]:
+def vectors_by_text(found: MultiEncodings) -> list[np.ndarray]:
     return np.split(found.vectors.astype(np.float32), found.vector_offsets[1:-1])
 
 
 def assert_equal_vectors(found: MultiEncodings, expected: list[Any]) -> None:
-    for own, theirs in zip(of_texts(found), expected, strict=True):
+    for own, theirs in zip(vectors_by_text(found), expected, strict=True):
         np.testing.assert_allclose(own, theirs.numpy(), atol=1e-3)  # half precision
 
 
@@ -212,7 +212,7 @@ def test_multi_vector_encoder_encodes_equal_texts_once(colbert: Path, monkeypatc
 
 
 def test_multi_vector_encoder_rejects_a_model_without_token_vectors(tmp_path: Path) -> None:
-    """The package would give it a projection with random weights."""
+    """The package would add a projection with random weights."""
     bert = save_bert(tmp_path / "bert")
     for folder in (bert, save_sentence_encoder(tmp_path / "sentences", bert, max_tokens=100)):
         with pytest.raises(ComponentError, match=r"random weights, expected a ColBERT checkpoint"):

@@ -65,10 +65,10 @@ def hostile_bodies(sound: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
     for place in _places(sound):
         where = ".".join(map(str, place)) or "the reply"
         for value in VALUES:
-            yield f"{where} is {str(value)[:20]!r}", json.dumps(_with(sound, place, value)).encode()
+            yield f"{where} is {str(value)[:20]!r}", json.dumps(_replace_at(sound, place, value)).encode()
         if place:
-            yield f"no {where}", json.dumps(_with(sound, place, ..., removed=True)).encode()
-        marked = json.dumps(_with(sound, place, "HERE")).encode()
+            yield f"no {where}", json.dumps(_replace_at(sound, place, ..., removed=True)).encode()
+        marked = json.dumps(_replace_at(sound, place, "HERE")).encode()
         for name, deep in {
             "lists": b"[" * DEEP,
             "closed lists": b"[" * DEEP + b"]" * DEEP,
@@ -98,7 +98,7 @@ def _places(value: Any, place: Place = ()) -> Iterator[Place]:
         yield from _places(item, (*place, name))
 
 
-def _with(sound: Any, place: Place, value: Any, *, removed: bool = False) -> Any:
+def _replace_at(sound: Any, place: Place, value: Any, *, removed: bool = False) -> Any:
     if not place:
         return value
     changed = deepcopy(sound)

@@ -9,7 +9,7 @@ import pytest
 from components.pipelines.http import HttpPipeline
 from components.pipelines.reply import stored_replies
 from components.records import Answer, AnswerState, ErrorClass, Turn
-from tests.contracts.pipeline_contract import PipelineContract, asked
+from tests.contracts.pipeline_contract import PipelineContract, make_request
 from tests.llms.chat_server import ChatServer, Reply, chat_server
 
 
@@ -35,12 +35,12 @@ class TestHttpPipeline(PipelineContract):
 
 
 def answer_to(component: HttpPipeline, question: str = "Who?") -> Answer:
-    (answer,) = component.generate([asked(question)])
+    (answer,) = component.generate([make_request(question)])
     return answer
 
 
 def test_http_pipeline_sends_question_history_and_parameters(server: ChatServer) -> None:
-    list(pipeline(server, parameters={"top": 3}).generate([asked("And?", Turn("Who?", "I."))]))
+    list(pipeline(server, parameters={"top": 3}).generate([make_request("And?", Turn("Who?", "I."))]))
     history = [{"question": "Who?", "answer": "I."}]
     assert server.requests == [{"question": "And?", "history": history, "parameters": {"top": 3}}]
 

@@ -12,7 +12,7 @@ from components.pipelines.langchain import LangchainPipeline
 from components.pipelines.reply import PipelineReply, stored_replies
 from components.records import Answer, AnswerState, ErrorClass, Turn
 from components.user_code.passages import GivenPassage
-from tests.contracts.pipeline_contract import PipelineContract, asked
+from tests.contracts.pipeline_contract import PipelineContract, make_request
 from tests.extras import skip_without
 
 skip_without("langchain_core", extra="langchain")
@@ -153,7 +153,7 @@ def pipeline(name: str, **fields: Any) -> LangchainPipeline:
 
 
 def answered(component: LangchainPipeline, question: str = "Where?", *history: Turn) -> tuple[Answer, PipelineReply]:
-    (answer,) = component.generate([asked(question, *history)])
+    (answer,) = component.generate([make_request(question, *history)])
     (reply,) = stored_replies([answer])
     assert reply is not None, answer.error
     return answer, reply
@@ -170,7 +170,7 @@ class TestChainThatFails(PipelineContract):
     component = pipeline("misbehaving", timeout_s=0.3)
 
     def test_langchain_failures_are_reported_and_other_questions_answered(self) -> None:
-        questions = [asked(each) for each in ("raise", "one", "hang", "long", "two")]
+        questions = [make_request(each) for each in ("raise", "one", "hang", "long", "two")]
         found = {answer.request_id: answer for answer in self.component.generate(questions)}
         assert {name for name, answer in found.items() if answer.state is AnswerState.OK} == {"one", "two", "long"}
         assert (found["raise"].error_class, found["raise"].error) == (
@@ -219,12 +219,12 @@ class TestOutputs:
         [("other_names", "the output has reply, expected one of answer, result, output"), ("number", "answer: got 7")],
     )
     def test_langchain_output_without_an_answer_is_malformed(self, name: str, part: str) -> None:
-        (answer,) = pipeline(name).generate([asked("Where?")])
+        (answer,) = pipeline(name).generate([make_request("Where?")])
         assert answer.error_class is ErrorClass.MALFORMED
         assert part in answer.error
 
     def test_asynchronous_chain_is_a_failed_request(self) -> None:
-        (answer,) = pipeline("only_asynchronous").generate([asked("Where?")])
+        (answer,) = pipeline("only_asynchronous").generate([make_request("Where?")])
         assert "Cannot invoke a coroutine function synchronously" in answer.error
 
 
@@ -243,7 +243,7 @@ class TestInputs:
 
     def test_concurrent_langchain_calls_keep_their_own_documents(self) -> None:
         component = pipeline("meeting", concurrency=4)
-        questions = [asked(str(number)) for number in range(20)]
+        questions = [make_request(str(number)) for number in range(20)]
         answers = list(component.generate(questions))
         replies = stored_replies(answers)
         assert [reply and (reply.answer, reply.passages) for reply in replies] == [
@@ -297,7 +297,7 @@ class TestChecks:
         component = pipeline(name)
         assert component.check() == []
         with pytest.raises(ComponentError, match="chain_of_tests") as caught:
-            list(component.generate([asked("Where?")]))
+            list(component.generate([make_request("Where?")]))
         assert part in str(caught.value)
 
     def test_missing_langchain_names_the_extra(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from components.pipelines.llama_index import LlamaIndexPipeline
 from components.pipelines.reply import PipelineReply, stored_replies
 from components.records import Answer, AnswerState, ErrorClass
 from components.user_code.passages import GivenPassage
-from tests.contracts.pipeline_contract import PipelineContract, asked
+from tests.contracts.pipeline_contract import PipelineContract, make_request
 from tests.extras import skip_without
 
 skip_without("llama_index", extra="llama-index")
@@ -101,7 +101,7 @@ def pipeline(name: str, **fields: Any) -> LlamaIndexPipeline:
 
 
 def answered(component: LlamaIndexPipeline, question: str = "Where?") -> tuple[Answer, PipelineReply]:
-    (answer,) = component.generate([asked(question)])
+    (answer,) = component.generate([make_request(question)])
     (reply,) = stored_replies([answer])
     assert reply is not None, answer.error
     return answer, reply
@@ -118,7 +118,7 @@ class TestQueryEngineThatFails(PipelineContract):
     component = pipeline("custom", timeout_s=0.3)
 
     def test_query_engine_failures_are_reported_and_other_questions_answered(self) -> None:
-        questions = [asked(each) for each in ("raise", "one", "hang", "long", "two")]
+        questions = [make_request(each) for each in ("raise", "one", "hang", "long", "two")]
         found = {answer.request_id: answer for answer in self.component.generate(questions)}
         assert {name for name, answer in found.items() if answer.state is AnswerState.OK} == {"one", "two"}
         assert {name: answer.error_class for name, answer in found.items() if answer.error} == {
@@ -145,7 +145,7 @@ class TestOutputs:
         assert answered(pipeline("found"))[1] == PipelineReply("", FOUND[:1])
 
     def test_concurrent_query_engine_calls_keep_their_own_passages(self) -> None:
-        answers = list(pipeline("engine", concurrency=4).generate([asked(str(number)) for number in range(20)]))
+        answers = list(pipeline("engine", concurrency=4).generate([make_request(str(number)) for number in range(20)]))
         assert [reply and reply.passages for reply in stored_replies(answers)] == [FOUND] * 20
 
 
@@ -185,5 +185,5 @@ class TestChecks:
         component = pipeline(name)
         assert component.check() == []
         with pytest.raises(ComponentError, match="engine_of_tests") as caught:
-            list(component.generate([asked("Where?")]))
+            list(component.generate([make_request("Where?")]))
         assert part in str(caught.value)

@@ -12,7 +12,7 @@ from components.errors import ComponentError
 from components.pipelines.python import PythonPipeline
 from components.pipelines.reply import stored_replies
 from components.records import Answer, AnswerState, ErrorClass, Turn
-from tests.contracts.pipeline_contract import PipelineContract, asked
+from tests.contracts.pipeline_contract import PipelineContract, make_request
 
 CODE = """
 import sys
@@ -90,7 +90,7 @@ def pipeline(
 
 
 def by_question(component: PythonPipeline, *questions: str) -> dict[str, Answer]:
-    return {answer.request_id: answer for answer in component.generate([asked(each) for each in questions])}
+    return {answer.request_id: answer for answer in component.generate([make_request(each) for each in questions])}
 
 
 class TestPythonPipeline(PipelineContract):
@@ -119,7 +119,7 @@ class TestWithFailures(PipelineContract):
 
     def test_function_that_always_hangs_stops_further_calls(self) -> None:
         component = pipeline("misbehaving", timeout_s=0.01)
-        requests = [asked("hang") for _ in range(40)]
+        requests = [make_request("hang") for _ in range(40)]
         began = time.monotonic()
         errors = [answer.error for answer in component.generate(requests)]
         assert time.monotonic() - began < 5
@@ -129,26 +129,26 @@ class TestWithFailures(PipelineContract):
 
 class TestParameters:
     def test_history_is_passed_only_to_a_function_with_that_parameter(self) -> None:
-        request = asked("And?", Turn("Who?", "I."))
+        request = make_request("And?", Turn("Who?", "I."))
         (answer,) = pipeline("with_history", top=3).generate([request])
         (reply,) = stored_replies([answer])
         assert reply is not None
         assert reply.answer == "And? after [{'question': 'Who?', 'answer': 'I.'}] with 3"
 
     def test_python_pipeline_parameters_are_keyword_arguments(self) -> None:
-        (reply,) = stored_replies(list(pipeline("keywords", k=2, mode="fast").generate([asked("x")])))
+        (reply,) = stored_replies(list(pipeline("keywords", k=2, mode="fast").generate([make_request("x")])))
         assert reply is not None
         assert reply.answer == "{'k': 2, 'mode': 'fast'}"
 
     @pytest.mark.parametrize(("concurrency", "most"), [(1, 1), (3, 3)])
     def test_python_pipeline_limits_concurrent_calls(self, concurrency: int, most: int) -> None:
-        answers = list(pipeline("meeting", concurrency=concurrency).generate([asked(str(n)) for n in range(9)]))
+        answers = list(pipeline("meeting", concurrency=concurrency).generate([make_request(str(n)) for n in range(9)]))
         assert [answer.state for answer in answers] == [AnswerState.OK] * 9
         assert sys.modules["rag_of_tests"].most == [most]
 
     def test_closed_iterator_starts_no_more_function_calls(self) -> None:
         n_before = threading.active_count()  # other tests of this process may have left some
-        answers = pipeline("meeting").generate([asked(str(n)) for n in range(100)])
+        answers = pipeline("meeting").generate([make_request(str(n)) for n in range(100)])
         next(answers)
         answers.close()  # type: ignore[attr-defined]  # it is a generator
         time.sleep(0.2)

@@ -13,7 +13,7 @@ from components.pipelines.reply import (
 )
 from components.records import Answer, AnswerState, ErrorClass, Turn
 from components.user_code.passages import MOST_PASSAGES, BadReply, GivenPassage
-from tests.contracts.pipeline_contract import asked
+from tests.contracts.pipeline_contract import make_request
 
 
 @dataclass
@@ -102,6 +102,6 @@ def test_malformed_reply_error_names_the_field(value: object, place: str) -> Non
 
 
 def test_pipeline_question_includes_earlier_turns() -> None:
-    request = asked("And then?", Turn("First?", "Yes."), Turn("Second?", "No."))
+    request = make_request("And then?", Turn("First?", "Yes."), Turn("Second?", "No."))
     history = [{"question": "First?", "answer": "Yes."}, {"question": "Second?", "answer": "No."}]
     assert question_of(request) == ("And then?", history)

@@ -4,7 +4,7 @@ import pytest
 
 from components.prompts.by_kind import PromptByKind
 from components.records import Kind, Message, Passage, Sample, Turn
-from tests.contracts.passages import of_texts
+from tests.contracts.passages import make_passages
 from tests.contracts.prompt_contract import PromptContract
 
 PROMPT = PromptByKind(
@@ -36,7 +36,7 @@ def sample(kind: Kind = Kind.QA, question: str = "几座桥？", history: tuple[
 
 
 def test_rendered_messages_equal_hand_written_messages() -> None:
-    assert PROMPT.render(sample(), of_texts("甲", "乙")) == (
+    assert PROMPT.render(sample(), make_passages("甲", "乙")) == (
         Message("system", "系统{question}"),
         Message("user", "资料：[1] 甲\n[2] 乙\n问题：几座桥？"),
     )
@@ -53,12 +53,15 @@ def test_rendered_messages_equal_hand_written_messages() -> None:
     ],
 )
 def test_every_question_kind_has_its_template(kind: Kind, text: str) -> None:
-    assert PROMPT.render(sample(kind), of_texts("甲"))[-1].content == text
+    assert PROMPT.render(sample(kind), make_passages("甲"))[-1].content == text
 
 
 def test_prompt_writes_history_turn_by_turn() -> None:
     talk = sample(Kind.CONVERSATION, history=(Turn("建了什么？", "桥。"), Turn("在哪？", "{question}")))
-    assert PROMPT.render(talk, of_texts("甲"))[-1].content == "问建了什么？答桥。\n问在哪？答{question}|[1] 甲|几座桥？"
+    assert (
+        PROMPT.render(talk, make_passages("甲"))[-1].content
+        == "问建了什么？答桥。\n问在哪？答{question}|[1] 甲|几座桥？"
+    )
 
 
 def test_prompt_without_hits_differs_from_a_closed_book_prompt() -> None:
@@ -79,14 +82,15 @@ def test_closed_book_prompt_falls_back_to_the_common_system_message() -> None:
 
 def test_prompt_strips_white_space_around_a_passage() -> None:
     assert (
-        PROMPT.render(sample(), of_texts(" 甲 乙\n", "\n\n丙"))[-1].content == "资料：[1] 甲 乙\n[2] 丙\n问题：几座桥？"
+        PROMPT.render(sample(), make_passages(" 甲 乙\n", "\n\n丙"))[-1].content
+        == "资料：[1] 甲 乙\n[2] 丙\n问题：几座桥？"
     )
 
 
 def test_prompt_does_not_expand_placeholders_in_inserted_text() -> None:
     asked = sample(question="{context}{history}\\g<0>")
     assert (
-        PROMPT.render(asked, of_texts("{question}{n}"))[-1].content
+        PROMPT.render(asked, make_passages("{question}{n}"))[-1].content
         == "资料：[1] {question}{n}\n问题：{context}{history}\\g<0>"
     )
 
@@ -142,13 +146,15 @@ class TestDefaultAlone(PromptContract):
 
     def test_default_template_puts_earlier_turns_before_the_question(self) -> None:
         talk = sample(Kind.CONVERSATION, history=(Turn("建了什么？", "桥。"),))
-        assert self.component.render(talk, of_texts("甲")) == (Message("user", "[1] 甲\n\n建了什么？\n桥。\n几座桥？"),)
+        assert self.component.render(talk, make_passages("甲")) == (
+            Message("user", "[1] 甲\n\n建了什么？\n桥。\n几座桥？"),
+        )
 
 
 def test_specific_template_overrides_the_default() -> None:
     prompt = dataclasses.replace(PROMPT, default="{context}|{question}", correction="")
-    assert prompt.render(sample(), of_texts("甲"))[-1].content == "资料：[1] 甲\n问题：几座桥？"
-    assert prompt.render(sample(Kind.CORRECTION), of_texts("甲"))[-1].content == "[1] 甲|几座桥？"
+    assert prompt.render(sample(), make_passages("甲"))[-1].content == "资料：[1] 甲\n问题：几座桥？"
+    assert prompt.render(sample(Kind.CORRECTION), make_passages("甲"))[-1].content == "[1] 甲|几座桥？"
 
 
 def test_default_template_requires_question_and_context() -> None:

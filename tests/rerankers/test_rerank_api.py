@@ -57,7 +57,9 @@ class TestContract(RerankerContract):
 
 def test_rerank_api_request_holds_chunks_of_one_query() -> None:
     with chat_server(as_jina) as server:
-        scores = TestContract.score(_with(reranker_at(server.url, batch_size=3)), np.concatenate([PAIRS, PAIRS]))
+        scores = TestContract.score(
+            _make_contract(reranker_at(server.url, batch_size=3)), np.concatenate([PAIRS, PAIRS])
+        )
     n_written = sum(bool(chunk) for chunk in CHUNKS)
     assert len(server.requests) == sum(bool(query) for query in QUERIES) * -(-n_written // 3)
     assert all(request["model"] == "m" and request["top_n"] == len(request["documents"]) for request in server.requests)
@@ -68,7 +70,7 @@ def test_rerank_api_request_holds_chunks_of_one_query() -> None:
             assert score == pytest.approx(score_of(QUERIES[query], CHUNKS[chunk]))
 
 
-def _with(component: RerankApi) -> TestContract:
+def _make_contract(component: RerankApi) -> TestContract:
     contract = TestContract()
     contract.component = component
     return contract

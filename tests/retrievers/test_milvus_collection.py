@@ -67,12 +67,12 @@ class TestMilvusCollection(RetrieverContract):
         self.component = retriever
 
 
-def found(retriever: MilvusCollection) -> list[list[IndexedText]]:
+def find_texts(retriever: MilvusCollection) -> list[list[IndexedText]]:
     return list(retriever.find(["a", "b"], VECTORS[1:], 2))
 
 
 def test_milvus_vector_query_finds_the_nearest_texts(retriever: MilvusCollection) -> None:
-    first, second = found(retriever)
+    first, second = find_texts(retriever)
     assert first[0] == IndexedText(TEXTS[1], "1", "s")
     assert second[0] == IndexedText(TEXTS[2], "2", "s")
     assert len(first) == 2
@@ -80,7 +80,7 @@ def test_milvus_vector_query_finds_the_nearest_texts(retriever: MilvusCollection
 
 def test_milvus_request_template_keeps_user_fields(retriever: MilvusCollection) -> None:
     only = '{"data": ["{vector}"], "limit": "{top_k}", "filter": "id == 0"}'
-    assert [[hit.id for hit in own] for own in found(replace(retriever, request=only))] == [["0"], ["0"]]
+    assert [[hit.id for hit in own] for own in find_texts(replace(retriever, request=only))] == [["0"], ["0"]]
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_failed_milvus_search_is_one_clear_error(
     retriever: MilvusCollection, fields: dict[str, Any], message: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with pytest.raises(ComponentError) as error:
-        found(replace(retriever, **fields))
+        find_texts(replace(retriever, **fields))
     assert message in str(error.value)
     assert "\n" not in str(error.value)
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
@@ -116,7 +116,7 @@ def test_unreachable_milvus_server_is_an_error(retriever: MilvusCollection, monk
     monkeypatch.setenv("TOKEN_OF_MILVUS", "a-long-secret-token-7731")
     gone = replace(retriever, base_url="http://127.0.0.1:9", api_key_env="TOKEN_OF_MILVUS", timeout_s=1.0)
     with pytest.raises(ComponentError, match=r"retriever.base_url: Milvus at http://127.0.0.1:9 cannot be opened"):
-        found(gone)
+        find_texts(gone)
 
 
 def test_milvus_database_opened_by_another_client_is_an_error(retriever: MilvusCollection) -> None:
@@ -132,7 +132,7 @@ def test_milvus_database_opened_by_another_client_is_an_error(retriever: MilvusC
         with pytest.raises(
             ComponentError, match=r"cannot be opened \(.*one process at a time can open a database.*run.workers=1"
         ):
-            found(retriever)
+            find_texts(retriever)
         other.stdin.close()
 
 

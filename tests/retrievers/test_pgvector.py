@@ -59,7 +59,7 @@ def filled(string: str, texts: Sequence[str], vectors: Any, table: str = "passag
         connection.cursor().executemany(f"INSERT INTO {table} VALUES (%s, %s, %s, %s)", rows)
 
 
-def found(retriever: Pgvector, *queries: str, depth: int = 2) -> list[list[IndexedText]]:
+def find_texts(retriever: Pgvector, *queries: str, depth: int = 2) -> list[list[IndexedText]]:
     return list(retriever.find(queries or ("a", "b"), VECTORS[1:], depth))
 
 
@@ -68,7 +68,7 @@ class TestPgvector(RetrieverContract):
 
 
 def test_pgvector_query_finds_the_nearest_rows() -> None:
-    first, second = found(RETRIEVER)
+    first, second = find_texts(RETRIEVER)
     assert [(hit.id, hit.text) for hit in first] == [("1", TEXTS[1]), ("0", TEXTS[0])]
     assert [hit.id for hit in second] == ["2", "0"]
 
@@ -78,24 +78,24 @@ def test_pgvector_query_text_is_bound_as_a_parameter() -> None:
     assert not by_words.reads_vectors
     queries = ("red", "'; DROP TABLE passages; --", "{top_k}", "% of")
     assert [[hit.id for hit in own] for own in by_words.find(queries, None, 5)] == [["1"], [], [], ["1"]]
-    assert len(found(RETRIEVER)) == 2
+    assert len(find_texts(RETRIEVER)) == 2
 
 
 def test_pgvector_refuses_a_statement_that_writes() -> None:
     writing = "WITH gone AS (DELETE FROM passages RETURNING *) SELECT id, text, {vector} FROM gone LIMIT {top_k}"
     with pytest.raises(ComponentError, match="read-only transaction"):
-        found(replace(RETRIEVER, sql=writing))
-    assert found(RETRIEVER)[0]
+        find_texts(replace(RETRIEVER, sql=writing))
+    assert find_texts(RETRIEVER)[0]
 
 
 def test_pgvector_reads_document_hints_from_a_column() -> None:
     hinting = replace(RETRIEVER, sql=SQL.replace("text", "text, source"), document_field="source")
-    assert found(hinting)[0][0].document == "s"
+    assert find_texts(hinting)[0][0].document == "s"
 
 
 def test_pgvector_refuses_two_statements() -> None:
     with pytest.raises(ComponentError, match="multiple commands"):
-        found(replace(RETRIEVER, sql=f"SET transaction_read_only = off; {SQL}"))
+        find_texts(replace(RETRIEVER, sql=f"SET transaction_read_only = off; {SQL}"))
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_pgvector_refuses_two_statements() -> None:
 )
 def test_failed_pgvector_statement_is_one_clear_error(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(ComponentError) as error:
-        found(replace(RETRIEVER, **fields))
+        find_texts(replace(RETRIEVER, **fields))
     assert message in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -135,7 +135,7 @@ def test_failed_pgvector_connection_does_not_show_the_password(
 ) -> None:
     monkeypatch.setenv("TEST_DSN", dsn.replace(before, after))
     with pytest.raises(ComponentError, match="cannot connect by the string in TEST_DSN") as error:
-        found(RETRIEVER)
+        find_texts(RETRIEVER)
     assert message in str(error.value)
     assert not any(secret in str(error.value) for secret in (PASSWORD, "wr0ng-and-secret"))
 

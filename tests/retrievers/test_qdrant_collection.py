@@ -64,12 +64,12 @@ class TestQdrantCollection(RetrieverContract):
         self.component = retriever
 
 
-def found(retriever: QdrantCollection) -> list[list[IndexedText]]:
+def find_texts(retriever: QdrantCollection) -> list[list[IndexedText]]:
     return list(retriever.find(["a", "b"], VECTORS[1:], 2))
 
 
 def test_qdrant_vector_query_finds_the_nearest_points(retriever: QdrantCollection) -> None:
-    first, second = found(retriever)
+    first, second = find_texts(retriever)
     assert first[0] == IndexedText(TEXTS[1], "1", "s")
     assert second[0] == IndexedText(TEXTS[2], "2", "s")
     assert len(first) == 2
@@ -77,7 +77,7 @@ def test_qdrant_vector_query_finds_the_nearest_points(retriever: QdrantCollectio
 
 def test_qdrant_request_template_keeps_user_fields(retriever: QdrantCollection) -> None:
     only = '{"query": "{vector}", "limit": "{top_k}", "filter": {"must": [{"has_id": [0]}]}}'
-    assert [[hit.id for hit in own] for own in found(replace(retriever, request=only))] == [["0"], ["0"]]
+    assert [[hit.id for hit in own] for own in find_texts(replace(retriever, request=only))] == [["0"], ["0"]]
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_failed_qdrant_search_is_one_clear_error(
     retriever: QdrantCollection, fields: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ComponentError) as error:
-        found(replace(retriever, **fields))
+        find_texts(replace(retriever, **fields))
     assert message in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -107,7 +107,7 @@ def test_unreachable_qdrant_collection_is_an_error(retriever: QdrantCollection) 
     with pytest.raises(
         ComponentError, match=r"retriever.base_url: the Qdrant server at http://127.0.0.1:9 does not answer"
     ):
-        found(replace(retriever, base_url="http://127.0.0.1:9"))
+        find_texts(replace(retriever, base_url="http://127.0.0.1:9"))
 
 
 @pytest.mark.parametrize(

@@ -63,12 +63,12 @@ def replies(*texts: str | Answer) -> tuple[Any, list[Request]]:
     return ask, asked
 
 
-def found(unsupported: list[str], missing: list[str]) -> str:
+def critique_reply(unsupported: list[str], missing: list[str]) -> str:
     return json.dumps({"unsupported": unsupported, "missing": missing})
 
 
 def test_claims_and_gaps_are_findings_but_only_claims_decide_support() -> None:
-    ask, asked = replies(found(["it is red"], [" "]), found([], ["it is long "]))
+    ask, asked = replies(critique_reply(["it is red"], [" "]), critique_reply([], ["it is long "]))
     checks = reflect().check_answers([OWN, item("t", "x", "y")], ask)
     assert checks == [AnswerCheck(False, ("it is red",), ()), AnswerCheck(True, (), ("it is long",))]
     assert (
@@ -89,7 +89,7 @@ def test_revision_request_shows_findings_and_wants_plain_text() -> None:
     ["", '{"unsupported": "no", "missing": []}', '{"unsupported": []}', '{"unsupported": [1], "missing": []}', "none"],
 )
 def test_unreadable_reflection_is_retried_then_reported(wrong: str) -> None:
-    ask, asked = replies(wrong, found([], []))
+    ask, asked = replies(wrong, critique_reply([], []))
     assert reflect(max_attempts=2).check_answers([OWN], ask) == [AnswerCheck(True)]
     assert asked[1].messages[-1].content.endswith("Once more.")
     ask, asked = replies(wrong, wrong)
@@ -100,7 +100,7 @@ def test_unreadable_reflection_is_retried_then_reported(wrong: str) -> None:
 
 def test_reply_that_repeats_the_form_is_unreadable() -> None:
     instruction = PLACES + ' {"unsupported": ["statement", ...], "missing": []}'
-    ask, _ = replies(found(["statement"], []))
+    ask, _ = replies(critique_reply(["statement"], []))
     (check,) = reflect(max_attempts=1, check_instruction=instruction).check_answers([OWN], ask)
     assert check.unread
 
@@ -131,7 +131,7 @@ def test_revision_that_copies_its_prompt_gives_no_text() -> None:
 
 
 def test_answer_check_shows_earlier_turns_of_the_question() -> None:
-    ask, asked = replies(found([], []))
+    ask, asked = replies(critique_reply([], []))
     sample = Sample("s", "qa", Kind.QA, "And there?", (), history=(Turn("Where?", "Here."),))
     reflect().check_answers([type(OWN)(sample, "Yes.", OWN.passages)], ask)
     assert asked[0].messages[-1].content.startswith("user: Where?\nassistant: Here.\nuser: And there?|")

@@ -11,7 +11,7 @@ from components.records import Answer, AnswerCheck, AnswerState, ScoreState
 from components.revisers.scores import LENGTHS, SHARES, SupportedAfter, outcome_of, remark_of
 from tests.contracts.component_contract import ComponentContract
 from tests.contracts.reviser_contract import ITEMS, item
-from tests.revisers.test_reflect import found, reflect, replies
+from tests.revisers.test_reflect import critique_reply, reflect, replies
 
 
 class TestShares(ComponentContract):
@@ -36,7 +36,9 @@ class TestSupportedAfter(ComponentContract):
         assert [self.component.n_requests_per_sample(n) for n in (0, 1, 5)] == [0, 1, 1]
 
     def test_supported_after_scores_answers_by_the_reviser_check(self) -> None:
-        ask, asked = replies(found([], []), found(["x"], ["y"]), Answer("", AnswerState.ERROR, error="broken"))
+        ask, asked = replies(
+            critique_reply([], []), critique_reply(["x"], ["y"]), Answer("", AnswerState.ERROR, error="broken")
+        )
         judged = [*ITEMS[:2], item("empty", " ", "a"), *ITEMS[2:3], item("bad", "b", "a")]
         judgements = self.component.judge(judged, {}, ask)
         scores = judgements.scores["supported_after"]
@@ -45,7 +47,7 @@ class TestSupportedAfter(ComponentContract):
         assert judgements.remarks == ["supported", "not supported: x; missing: y", "", "not supported", "broken"]
         abstained = self.component.judge([item("a", "insufficient information", "b")], {}, ask)
         assert [str(state) for state in abstained.scores["supported_after"].states] == ["not_applicable"]
-        direct, again = replies(found([], []))
+        direct, again = replies(critique_reply([], []))
         self.component.reviser.check_answers(ITEMS[:1], direct)
         assert again[0] == asked[0], "so that the reply is stored once"
 

@@ -26,7 +26,7 @@ def dense(texts: SparseVectors) -> np.ndarray:
     return matrix
 
 
-def found(chunks: SparseVectors, queries: SparseVectors, depth: int) -> Hits:
+def search(chunks: SparseVectors, queries: SparseVectors, depth: int) -> Hits:
     return TokenWeights().search(TokenWeights().build(chunks), queries, depth)
 
 
@@ -39,7 +39,7 @@ class TestTokenWeights(ComponentContract):
     @pytest.mark.parametrize("depth", [1, 7, 1000])
     def test_chunks_with_shared_tokens_are_ranked_by_inner_product(self, depth: int) -> None:
         chunks, queries = drawn(200), drawn(20, seed=1)
-        hits = found(chunks, queries, depth)
+        hits = search(chunks, queries, depth)
         assert_is_ranking(hits, 20, min(depth, 200))
         products = dense(queries) @ dense(chunks).T
         for row, (ranking, scores) in enumerate(zip(rankings_of(hits), hits.score, strict=True)):
@@ -49,19 +49,19 @@ class TestTokenWeights(ComponentContract):
 
     def test_equal_chunks_are_ordered_by_position(self) -> None:
         chunks = drawn(20).rows(np.array([4, 9, 4, 9, 4]))
-        assert rankings_of(found(chunks, chunks.rows(slice(0, 1)), 2))[0] in ([0, 2], [1, 3])
+        assert rankings_of(search(chunks, chunks.rows(slice(0, 1)), 2))[0] in ([0, 2], [1, 3])
 
     def test_sliced_chunks_are_indexed_as_if_selected_by_row(self) -> None:
         chunks, queries = drawn(50), drawn(5, seed=1)
-        part = found(chunks.rows(slice(10, 30)), queries, 20)
-        np.testing.assert_array_equal(part.chunk, found(chunks.rows(np.arange(10, 30)), queries, 20).chunk)
+        part = search(chunks.rows(slice(10, 30)), queries, 20)
+        np.testing.assert_array_equal(part.chunk, search(chunks.rows(np.arange(10, 30)), queries, 20).chunk)
 
     def test_tokens_without_a_chunk_find_no_hits(self) -> None:
         one = SparseVectors(np.array([3], np.int32), np.array([1], np.float32), np.array([0]), np.array([1]))
         other = SparseVectors(np.array([9], np.int32), np.array([1], np.float32), np.array([0]), np.array([1]))
-        assert rankings_of(found(one, other, 3)) == [[]]
-        assert rankings_of(found(other, one, 3)) == [[]]
+        assert rankings_of(search(one, other, 3)) == [[]]
+        assert rankings_of(search(other, one, 3)) == [[]]
 
     def test_empty_token_weight_inputs_give_empty_results(self) -> None:
-        assert found(drawn(5).rows(slice(0, 0)), drawn(3), 4).chunk.shape == (3, 0)
-        assert found(drawn(5), drawn(3).rows(slice(0, 0)), 4).chunk.shape == (0, 4)
+        assert search(drawn(5).rows(slice(0, 0)), drawn(3), 4).chunk.shape == (3, 0)
+        assert search(drawn(5), drawn(3).rows(slice(0, 0)), 4).chunk.shape == (0, 4)

@@ -50,14 +50,14 @@ CORPUS = SmallCorpus(
 )
 
 
-def made(
+def make_sets(
     task: Task, ids: Sequence[str], settings: EvidenceSettings = SETTINGS, corpus: SourceCorpus = CORPUS
 ) -> list[EvidenceSet]:
     return evidence_sets("some_task", task, ids, corpus, settings)
 
 
 def test_evidence_set_begins_with_a_piece_of_its_document() -> None:
-    (own,) = made(Wanted(), ["a"])
+    (own,) = make_sets(Wanted(), ["a"])
     (extract,) = own.extracts
     assert (own.task, own.topic, own.near) == ("some_task", "", ())
     assert extract.document_id == "a"
@@ -65,49 +65,49 @@ def test_evidence_set_begins_with_a_piece_of_its_document() -> None:
 
 
 def test_documents_without_content_give_no_evidence_set() -> None:
-    assert made(Wanted(), ["blank", "digits", "short", "spaced"]) == []
+    assert make_sets(Wanted(), ["blank", "digits", "short", "spaced"]) == []
 
 
 def test_evidence_partners_are_other_documents_and_not_copies() -> None:
-    (own,) = made(Wanted(n_documents=3), ["a"])
+    (own,) = make_sets(Wanted(n_documents=3), ["a"])
     assert own.extracts[0].document_id == "a"
     assert {extract.document_id for extract in own.extracts[1:]} == {"b", "c"}
 
 
 def test_evidence_without_enough_partners_gives_no_set() -> None:
-    assert made(Wanted(n_documents=4), ["a"]) == []
-    assert made(Wanted(n_documents=2), ["a"], replace(SETTINGS, n_candidates=1, most_contained=0.01)) == []
+    assert make_sets(Wanted(n_documents=4), ["a"]) == []
+    assert make_sets(Wanted(n_documents=2), ["a"], replace(SETTINGS, n_candidates=1, most_contained=0.01)) == []
 
 
 def test_removable_source_has_neighbours_and_no_remaining_copy() -> None:
-    (own,) = made(Wanted(removes_source=True), ["b"], replace(SETTINGS, n_near=2))
+    (own,) = make_sets(Wanted(removes_source=True), ["b"], replace(SETTINGS, n_near=2))
     assert len(own.extracts) == 1
     assert len(own.near) == 2
     assert "b" not in own.near
-    assert made(Wanted(removes_source=True), ["a"]) == []
+    assert make_sets(Wanted(removes_source=True), ["a"]) == []
 
 
 def test_removable_copy_and_partner_may_stay() -> None:
     both = SmallCorpus(CORPUS.texts, leaving={"a", "copy"})
-    assert made(Wanted(removes_source=True), ["a"], corpus=both) == []
+    assert make_sets(Wanted(removes_source=True), ["a"], corpus=both) == []
     for leaving, partner in ({"a", "copy"}, "c"), ({"c", "copy"}, "a"):
-        (own,) = made(Wanted(n_documents=2), ["b"], corpus=SmallCorpus(CORPUS.texts, leaving=leaving))
+        (own,) = make_sets(Wanted(n_documents=2), ["b"], corpus=SmallCorpus(CORPUS.texts, leaving=leaving))
         assert own.extracts[1].document_id == partner
 
 
 def test_further_evidence_sets_of_a_long_document_follow_other_documents() -> None:
     corpus = SmallCorpus({"long": sentences("yard", 10, 25), "other": sentences("bank", 70)})
-    found = [own.extracts[0] for own in made(Wanted(), ["long", "other"], corpus=corpus)]
+    found = [own.extracts[0] for own in make_sets(Wanted(), ["long", "other"], corpus=corpus)]
     assert [extract.document_id for extract in found] == ["long", "other", "long", "long", "long"]
     assert len({(extract.document_id, extract.start) for extract in found}) == 5
 
 
 def test_evidence_sets_of_a_document_depend_only_on_it_and_the_seed() -> None:
     corpus = SmallCorpus({"long": sentences("yard", 10, 30), "other": sentences("bank", 70)})
-    alone = made(Wanted(), ["long"], corpus=corpus)
-    assert {own.id for own in alone} < {own.id for own in made(Wanted(), ["other", "long"], corpus=corpus)}
+    alone = make_sets(Wanted(), ["long"], corpus=corpus)
+    assert {own.id for own in alone} < {own.id for own in make_sets(Wanted(), ["other", "long"], corpus=corpus)}
     assert len({own.id for own in alone}) == len(alone)
-    assert alone != made(Wanted(), ["long"], replace(SETTINGS, seed=1), corpus)
+    assert alone != make_sets(Wanted(), ["long"], replace(SETTINGS, seed=1), corpus)
     assert [own.extracts for own in alone] != [
         own.extracts for own in evidence_sets("other_task", Wanted(), ["long"], corpus, SETTINGS)
     ]
@@ -121,7 +121,7 @@ def test_evidence_settings_out_of_range_are_rejected() -> None:
 
 @pytest.mark.parametrize("text", ["‮" * 50 + "abc. " * 20, "\x00a" * 100, "😀 and more. " * 20, "\ud800 a. " * 40])
 def test_evidence_of_strange_characters_is_part_of_the_text(text: str) -> None:
-    (own,) = made(Wanted(), ["x"], corpus=SmallCorpus({"x": text}))
+    (own,) = make_sets(Wanted(), ["x"], corpus=SmallCorpus({"x": text}))
     assert own.extracts[0].text in text
 
 

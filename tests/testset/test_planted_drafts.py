@@ -67,7 +67,7 @@ Case = tuple[Draft, SmallCorpus]
 
 
 def flawed(flaw: str, *texts: str, task: str = "extractive", turn: int = 0) -> Case:
-    """Return a draft of documents, the first of which contains a marker for the model."""
+    """Return a draft of documents; the first document contains a marker for the model."""
     first, *others = texts or (TRAM,)
     corpus = corpus_of(f"{first} (flaw:{flaw})", *others)
     return written(task, corpus, len(texts) or 1)[turn], corpus
@@ -79,7 +79,7 @@ def good(*texts: str, task: str = "extractive", **changes: object) -> Case:
     return replace(written(task, corpus, len(texts) or 1)[0], **changes), corpus  # type: ignore[arg-type]
 
 
-def with_title() -> Case:
+def draft_with_title() -> Case:
     draft, corpus = good()
     return draft, replace(corpus, titles={"d0": ASKED})
 
@@ -108,7 +108,7 @@ PLANTED: dict[str, tuple[str, Callable[[], Case]]] = {
             question="How many passengers on its northern branch between the harbour and the old mill had Oakham?"
         ),
     ),
-    "title_in_question": ("leaks", with_title),
+    "title_in_question": ("leaks", draft_with_title),
     "text_contained": ("containment", lambda: good(TRAM, f"{BANK} {TRAM}", task="multi_hop")),
     "arithmetic_wrong": ("arithmetic", lambda: good(expression="4120 * 7")),
     "operand_not_in_gold": ("arithmetic", lambda: good(expression="4000 + 120")),

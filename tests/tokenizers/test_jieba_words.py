@@ -59,32 +59,32 @@ def _awkward_texts() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def jiebas_own() -> jieba.Tokenizer:
+def jieba_tokenizer() -> jieba.Tokenizer:
     segmenter = jieba.Tokenizer()
     segmenter.initialize()  # takes half a second
     return segmenter
 
 
-def test_dictionary_equals_the_jieba_dictionary(jiebas_own: jieba.Tokenizer) -> None:
+def test_dictionary_equals_the_jieba_dictionary(jieba_tokenizer: jieba.Tokenizer) -> None:
     """The dictionary also contains beginnings of words, with a frequency of 0."""
-    assert len(jiebas_own.FREQ) > 400_000
-    assert [word for word, n in jiebas_own.FREQ.items() if rjieba.has_word(word) != (n > 0)] == []
+    assert len(jieba_tokenizer.FREQ) > 400_000
+    assert [word for word, n in jieba_tokenizer.FREQ.items() if rjieba.has_word(word) != (n > 0)] == []
 
 
-def test_jieba_words_equal_jieba_with_its_hmm(jiebas_own: jieba.Tokenizer) -> None:
+def test_jieba_words_equal_jieba_with_its_hmm(jieba_tokenizer: jieba.Tokenizer) -> None:
     texts = _awkward_texts()
-    assert JiebaWords().tokenize(texts) == [list(jiebas_own.cut(text)) for text in texts]
+    assert JiebaWords().tokenize(texts) == [list(jieba_tokenizer.cut(text)) for text in texts]
 
 
-def test_jieba_words_equal_jieba_without_its_hmm(jiebas_own: jieba.Tokenizer) -> None:
+def test_jieba_words_equal_jieba_without_its_hmm(jieba_tokenizer: jieba.Tokenizer) -> None:
     texts = _awkward_texts()
-    assert JiebaWords(hmm=False).tokenize(texts) == [list(jiebas_own.cut(text, HMM=False)) for text in texts]
+    assert JiebaWords(hmm=False).tokenize(texts) == [list(jieba_tokenizer.cut(text, HMM=False)) for text in texts]
 
 
-def test_jieba_words_equal_jieba_on_real_news(jiebas_own: jieba.Tokenizer) -> None:
+def test_jieba_words_equal_jieba_on_real_news(jieba_tokenizer: jieba.Tokenizer) -> None:
     files = sorted((_SHARED / "data" / "crud_rag" / "80000_docs").glob("*"))
     if not files:
         pytest.skip(f"no documents in {_SHARED}: set RAG_GRID_SHARED to the folder that holds data/")
     lines = [line for file in files[::6] for line in file.read_text(encoding="utf-8").splitlines()[::60]]
     assert len(lines) > 150
-    assert JiebaWords().tokenize(lines) == [list(jiebas_own.cut(line)) for line in lines]
+    assert JiebaWords().tokenize(lines) == [list(jieba_tokenizer.cut(line)) for line in lines]

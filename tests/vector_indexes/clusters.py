@@ -15,7 +15,7 @@ def clustered_vectors(
     return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
 
 
-def on_grid(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+def round_to_grid(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return vectors near unit vectors with exact inner products, because their values are multiples of 1/512.
 
     Two kinds of search then find equal hits on any machine, in any order of summation.

@@ -15,7 +15,7 @@ from components.vector_indexes.faiss_index import Flat
 from components.vector_indexes.truncated import Truncated
 from runner.engine.identity import describe
 from tests.contracts.vector_index_contract import built, random_vectors
-from tests.vector_indexes.clusters import on_grid
+from tests.vector_indexes.clusters import round_to_grid
 
 GIB = 2**30
 VECTORS, QUERIES = random_vectors(300), random_vectors(7, seed=1)
@@ -132,11 +132,11 @@ def test_faiss_without_gpu_support_is_an_error_before_any_work(monkeypatch: pyte
 
 
 def test_vectors_in_a_file_are_read_in_blocks_with_equal_hits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    vectors = on_grid(random_vectors(5000))
+    vectors = round_to_grid(random_vectors(5000))
     vectors[[17, 1023, 1024, 3000, 4999]] = vectors[2]
     np.save(tmp_path / "vectors.npy", vectors)
     on_disk = np.load(tmp_path / "vectors.npy", mmap_mode="r")
-    queries = np.concatenate([vectors[2:3], on_grid(random_vectors(30, seed=1))])
+    queries = np.concatenate([vectors[2:3], round_to_grid(random_vectors(30, seed=1))])
     whole = Flat(Device.CPU).search({}, vectors, queries, 200)
     monkeypatch.setattr(mapped, "ROWS_AT_ONCE", 1024)
     monkeypatch.setattr(exact, "_QUERIES_AT_ONCE", 25)

@@ -19,9 +19,9 @@ from tests.contracts.vector_index_contract import (
     random_vectors,
     share_found,
 )
-from tests.vector_indexes.clusters import clustered_vectors, on_grid
+from tests.vector_indexes.clusters import clustered_vectors, round_to_grid
 
-VECTORS, QUERIES = on_grid(clustered_vectors(4000)), on_grid(clustered_vectors(50, seed=1))
+VECTORS, QUERIES = round_to_grid(clustered_vectors(4000)), round_to_grid(clustered_vectors(50, seed=1))
 INDEX = IvfFlat(n_lists=64, n_probes=8)
 
 

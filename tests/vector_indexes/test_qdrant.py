@@ -17,12 +17,12 @@ from tests.contracts.vector_index_contract import AnySizeContract, built
 from tests.extras import skip_without
 from tests.runner.pipeline.test_sub_corpora import benchmark
 from tests.runner.sweeping import QUIET, RANKING_ONLY, SMALL, cells_in, run_small
-from tests.vector_indexes.clusters import clustered_vectors, on_grid
+from tests.vector_indexes.clusters import clustered_vectors, round_to_grid
 from tests.vector_indexes.qdrant_server import QdrantServer, qdrant_server
 
 skip_without("qdrant_client", extra="qdrant")
 
-VECTORS, QUERIES = on_grid(clustered_vectors(700)), on_grid(clustered_vectors(20, seed=1))
+VECTORS, QUERIES = round_to_grid(clustered_vectors(700)), round_to_grid(clustered_vectors(20, seed=1))
 SECRET = "s3cret-of-qdrant"
 
 

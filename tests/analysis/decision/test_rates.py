@@ -16,20 +16,21 @@ N_SWEEPS = 24
 
 
 @pytest.fixture(scope="module")
-def without_effects() -> list[decisions.Recommendations]:
+def sweeps_without_effects() -> list[decisions.Recommendations]:
     random = np.random.default_rng(1)
     return [decisions.simulate(SETTING, random) for _ in range(N_SWEEPS)]
 
 
-def test_sweeps_without_effects_rarely_name_a_level(without_effects: list[decisions.Recommendations]) -> None:
-    n_named = sum(map(decisions.names_any, without_effects))
+def test_sweeps_without_effects_rarely_name_a_level(sweeps_without_effects: list[decisions.Recommendations]) -> None:
+    n_named = sum(map(decisions.names_any, sweeps_without_effects))
     assert n_named <= stats.binom.ppf(0.99, N_SWEEPS, decisions.ALPHA)
 
 
-def test_uncorrected_p_values_name_a_level_too_often(without_effects: list[decisions.Recommendations]) -> None:
-    """Else the test above could not fail."""
+def test_uncorrected_p_values_name_a_level_too_often(sweeps_without_effects: list[decisions.Recommendations]) -> None:
+    """Without these effects, the test above could not fail."""
     n_named = sum(
-        any(entry.p is not None and entry.p <= decisions.ALPHA for entry in found.entries) for found in without_effects
+        any(entry.p is not None and entry.p <= decisions.ALPHA for entry in found.entries)
+        for found in sweeps_without_effects
     )
     assert n_named > stats.binom.ppf(0.95, N_SWEEPS, decisions.ALPHA)
 

@@ -14,12 +14,12 @@ from tests.analysis.decision.planted import write
 from tests.analysis.tiny_sweep import TinyCell
 
 
-def of(folder: Path, metric: str = "rouge_l") -> Recommendations:
+def recommend(folder: Path, metric: str = "rouge_l") -> Recommendations:
     return recommendations(load(folder), metric)
 
 
 def test_too_few_samples_name_no_level(sweep: Path) -> None:
-    found = of(sweep)
+    found = recommend(sweep)
     assert {entry.verdict for entry in found.entries} == {TOO_FEW}
     assert found.n_tested == 0
     assert found.entries[0].text() == "too few samples to name one (n = 7, 6 groups)"
@@ -41,7 +41,7 @@ def test_too_few_groups_of_many_samples_name_no_level(tmp_path: Path) -> None:
         )
         for place in range(2)
     ]
-    (entry, *_) = of(tiny_sweep.write(tmp_path, cells)).entries
+    (entry, *_) = recommend(tiny_sweep.write(tmp_path, cells)).entries
     assert (entry.verdict, entry.n) == (TOO_FEW, n)
     assert entry.text() == "too few groups of samples (1) to tell"
 
@@ -70,8 +70,8 @@ def test_insignificant_axis_reports_cheapest_level_and_detectable_size(planted: 
 
 
 def test_recommendation_and_effect_records_are_plain_json(planted: Path) -> None:
-    record = json.loads(json.dumps(of(planted).as_record(), allow_nan=False))
-    assert record["entries"][0]["text"] == of(planted).entries[0].text()
+    record = json.loads(json.dumps(recommend(planted).as_record(), allow_nan=False))
+    assert record["entries"][0]["text"] == recommend(planted).entries[0].text()
     effects = json.loads(json.dumps(axis_effects(load(planted), "rouge_l").as_record(), allow_nan=False))
     assert [axis["axis"] for axis in effects["axes"]] == ["size", "k"]
     assert "gains" in effects["interactions"][0]["text"]
@@ -90,13 +90,13 @@ def test_levels_equal_in_every_sample_are_reported_as_the_same(tmp_path: Path) -
 def test_recommendation_of_a_single_cell_is_refused(tmp_path: Path) -> None:
     folder = tiny_sweep.write(tmp_path, tiny_sweep.CELLS[:1])
     with pytest.raises(DataError, match="fewer than two cells with a value of rouge_l of all samples"):
-        of(folder)
+        recommend(folder)
 
 
 @pytest.mark.parametrize("metric", ["rouge_l", "macro:rouge_l"])
 def test_levels_are_compared_without_the_combination_of_a_failed_cell(tmp_path: Path, metric: str) -> None:
     folder = write(tmp_path / "s", {"size": ["64", "256"], "k": [2, 8]}, {"k": {8: 0.1}}, failed=[("64", 2)])
-    found = of(folder, metric)
+    found = recommend(folder, metric)
     for axis in ("size", "k"):
         entry = found.find(found.entries[0].scenario.subset, axis)
         assert entry is not None
@@ -108,19 +108,19 @@ def test_levels_are_compared_without_the_combination_of_a_failed_cell(tmp_path: 
 
 def test_draws_and_judges_are_not_chosen(tmp_path: Path) -> None:
     axes = {"size": ["64", "256"], "repeat": [0, 1], "judge": ["a", "b"]}
-    found = of(write(tmp_path / "s", axes, {}))
+    found = recommend(write(tmp_path / "s", axes, {}))
     assert found.axes() == ["size"]
     assert {entry.n_combinations for entry in found.entries} == {4}
 
 
 def test_corpus_metric_is_compared_by_its_statistics(tmp_path: Path) -> None:
-    entry = of(write(tmp_path / "s", {"k": [2, 8]}, {"k": {8: 0.1}}), "bleu").entries[0]
+    entry = recommend(write(tmp_path / "s", {"k": [2, 8]}, {"k": {8: 0.1}}), "bleu").entries[0]
     assert (entry.verdict, entry.n) == (SAME, 60)  # the made up statistics are those of all samples
     assert entry.levels[0].mean == pytest.approx((8 / 9 * 7 / 8 * 6 / 7 * 5 / 6) ** 0.25)
 
 
 def test_subsets_with_equal_values_are_still_separate_subsets(tmp_path: Path) -> None:
-    """A document with a question of each subset, all of them answered alike."""
+    """One document has a question of each subset, and all answers are alike."""
     two = {"subsets": ["read/qa_1doc", "create"] * 12, "documents": [[f"d{i // 2}"] for i in range(24)]}
     cells = [
         tiny_sweep.TinyCell(
@@ -135,7 +135,7 @@ def test_subsets_with_equal_values_are_still_separate_subsets(tmp_path: Path) ->
         )
         for place, k in enumerate([2, 8])
     ]
-    found = of(tiny_sweep.write(tmp_path / "s", cells))
+    found = recommend(tiny_sweep.write(tmp_path / "s", cells))
     assert [(own.subset, own.same_as) for own in found.scenarios()] == [
         ("overall", ()),
         ("create", ()),

@@ -66,7 +66,7 @@ def test_cut_text_keeps_the_gold_and_counts_removed_characters() -> None:
     assert shorten_around("abcdef", [(1, 3), (2, 5), (9, 12)]).pieces == ("a", "bc", "", "de", "f")
 
 
-def with_rows(planted: LoadedSweep, folder: Path, **columns: object) -> Path:
+def write_rows(planted: LoadedSweep, folder: Path, **columns: object) -> Path:
     """A copy of the sweep with other columns in its tables; the store stays where it is."""
     shutil.copytree(planted.folder, folder)
     for file in folder.glob("*/samples.parquet"):
@@ -80,7 +80,7 @@ def with_rows(planted: LoadedSweep, folder: Path, **columns: object) -> Path:
 
 
 def test_report_shows_markup_and_long_texts_as_plain_text(planted: LoadedSweep, tmp_path: Path) -> None:
-    folder = with_rows(planted, tmp_path / "nasty", question=LONG, answer=LONG)
+    folder = write_rows(planted, tmp_path / "nasty", question=LONG, answer=LONG)
     page, text, record = rendered(report_on(folder))
     assert page.text.count("<script>alert(1)</script>") > 20
     assert "\u202e" not in page.text

@@ -34,7 +34,7 @@ SIDE = StorySide(
 STORY = Story(HOSTILE, HOSTILE, HOSTILE, None, HOSTILE, [(HOSTILE, HOSTILE)], [HOSTILE], True, [UNIT], [SIDE])
 
 
-def in_terminal(*stories: Story, width: int = 100, is_terminal: bool = True) -> str:
+def print_in_terminal(*stories: Story, width: int = 100, is_terminal: bool = True) -> str:
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=is_terminal, color_system=None, emoji=False)
     show(console, stories, ["one", "two"][: len(stories[0].sides)], "rouge_l")
@@ -43,7 +43,7 @@ def in_terminal(*stories: Story, width: int = 100, is_terminal: bool = True) -> 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
 def test_sample_text_sends_no_control_characters_to_the_terminal(is_terminal: bool) -> None:
-    text = in_terminal(STORY, is_terminal=is_terminal)
+    text = print_in_terminal(STORY, is_terminal=is_terminal)
     assert "\x1b[31m" not in text
     assert not {"\x07", "\u202e"} & set(text)
     assert "<script>alert(1)</script> [bold]\"'\\x1b[31m\\x07\\u202eevil {{ 7*7 }} &amp; 好" in text.replace("\n", "")
@@ -60,7 +60,7 @@ def test_sample_text_is_escaped_on_a_page() -> None:
 
 def test_sample_view_marks_alternative_gold() -> None:
     either = [replace(UNIT, document_id=name, title="", one_of=1) for name in "ab"]
-    text = in_terminal(replace(STORY, gold=[*either, replace(UNIT, document_id="c", title="")], sides=[
+    text = print_in_terminal(replace(STORY, gold=[*either, replace(UNIT, document_id="c", title="")], sides=[
         replace(SIDE, found=SIDE.found * 3)]))  # fmt: skip
     assert text.count("grade 2, alternative of set 1:") == 2
     assert text.count("grade 2:") == 1
@@ -68,14 +68,14 @@ def test_sample_view_marks_alternative_gold() -> None:
 
 def test_sample_view_cuts_long_texts_and_fits_the_terminal() -> None:
     long = replace(STORY, question="好" * 100_000, sides=[replace(SIDE, answer="word " * 20_000)])
-    text = in_terminal(long)
+    text = print_in_terminal(long)
     assert text.count("98,8") == 2
     assert max(sum(2 if own > "\u2e80" else 1 for own in line) for line in text.splitlines()[3:]) <= 100
     assert len(render([long], ["one"], "rouge_l", [""])) < 20_000
 
 
 def test_sample_view_has_one_line_per_fact_in_a_pipe() -> None:
-    text = in_terminal(replace(STORY, question="one\ntwo " + "word " * 100), is_terminal=False)
+    text = print_in_terminal(replace(STORY, question="one\ntwo " + "word " * 100), is_terminal=False)
     lines = text.splitlines()
     first = next(place for place, line in enumerate(lines) if line.startswith("question"))
     assert lines[first].split() == ["question", "one"]
@@ -86,7 +86,7 @@ def test_sample_view_has_one_line_per_fact_in_a_pipe() -> None:
 
 def test_sample_view_shows_the_difference_of_two_answers() -> None:
     both = replace(STORY, sides=[SIDE, replace(SIDE, score=0.75, state="error", error="timeout", answer="")])
-    text = in_terminal(both)
+    text = print_in_terminal(both)
     assert "difference  rouge_l -0.5" in text
     assert "(error: timeout)" in text
     assert "rouge_l -0.5" in render([both], ["one", "two"], "rouge_l", [""])
@@ -94,7 +94,9 @@ def test_sample_view_shows_the_difference_of_two_answers() -> None:
 
 
 def test_sample_view_shows_the_state_of_a_missing_answer() -> None:
-    text = in_terminal(replace(STORY, is_answerable=False, sides=[replace(SIDE, answer="", state="empty", score=None)]))
+    text = print_in_terminal(
+        replace(STORY, is_answerable=False, sides=[replace(SIDE, answer="", state="empty", score=None)])
+    )
     assert "answer      (empty)" in text
     assert "score       rouge_l value" in text
     assert "(the documents do not answer it)" in text
@@ -102,7 +104,7 @@ def test_sample_view_shows_the_state_of_a_missing_answer() -> None:
 
 def test_sample_view_shows_missing_gold_and_judgements_as_unknown() -> None:
     verdict = Verdict(EvidenceStage.NO_GOLD, Outcome.NOT_JUDGED, Failure.NONE, None, ())
-    shown = in_terminal(replace(STORY, sides=[replace(SIDE, verdict=verdict)]))
+    shown = print_in_terminal(replace(STORY, sides=[replace(SIDE, verdict=verdict)]))
     assert "unknown: the question has no gold, and no answer was judged" in shown
     assert "nothing failed" not in shown
 
@@ -117,7 +119,7 @@ def test_sample_view_shows_missing_gold_and_judgements_as_unknown() -> None:
 )
 def test_sample_view_shows_the_first_answer_and_its_check(first: str | None, check: str, expected: list[str]) -> None:
     story = replace(STORY, sides=[replace(SIDE, first_answer=first, check=check)])
-    lines = in_terminal(story, is_terminal=False).splitlines()
+    lines = print_in_terminal(story, is_terminal=False).splitlines()
     assert [line for line in lines if line.startswith(("first", "check"))] == expected
     page = render([story], ["one"], "rouge_l", "samples")
     assert ("first answer" in page) == (first is not None)

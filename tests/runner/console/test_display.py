@@ -34,7 +34,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-def shown(text: object, **options: object) -> str:
+def render(text: object, **options: object) -> str:
     file = io.StringIO()
     SafeConsole(file=file, width=200).print(text, **options)
     return file.getvalue().rstrip("\n")
@@ -45,13 +45,13 @@ def test_brackets_in_data_are_shown_as_text(text: str) -> None:
     table = Table(title=text, box=None)
     table.add_column(text)
     table.add_row(text)
-    assert shown(text) == text.replace("\\[", "[")
-    assert shown(table).count(text.replace("\\[", "[")) == 3
+    assert render(text) == text.replace("\\[", "[")
+    assert render(table).count(text.replace("\\[", "[")) == 3
 
 
 @pytest.mark.parametrize("text", [*HOSTILE, "[red]", "[bold]x[/]", "[dim]"])
 def test_escaped_text_is_shown_in_full(text: str) -> None:
-    assert shown(f"[dim]{escape(text)}[/]").replace("\\", "") == text.replace("\\", "")
+    assert render(f"[dim]{escape(text)}[/]").replace("\\", "") == text.replace("\\", "")
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_console_applies_only_known_styles() -> None:
 )
 def test_terminal_escapes_control_characters(text: str, expected: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert escape_control(text) == expected
-    assert shown(text, soft_wrap=True) == expected.expandtabs(8)
+    assert render(text, soft_wrap=True) == expected.expandtabs(8)
     say_error(text)
     assert capsys.readouterr().err == f"{expected}\n"
 

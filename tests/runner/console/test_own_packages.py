@@ -56,7 +56,7 @@ def folder(tmp_path: Path) -> Path:
     return work
 
 
-def in_folder(folder: Path, *command: str, path: Path = REPOSITORY) -> "subprocess.CompletedProcess[str]":
+def run_in(folder: Path, *command: str, path: Path = REPOSITORY) -> "subprocess.CompletedProcess[str]":
     environment = {**os.environ, "PYTHONPATH": str(path), "COLUMNS": "200"}
     return subprocess.run(
         [sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True, check=False
@@ -73,7 +73,7 @@ def make_packages(folder: Path, *names: str) -> None:
 def test_grid_runs_next_to_user_packages_of_the_same_names(folder: Path) -> None:
     make_packages(folder, "components", "conf", "sweeps")
     mine = ("reranker._target_=my_package.Backwards", "run.plugins=[my_package]", "run.workers=2")
-    done = in_folder(folder, "-m", "runner", "-m", "+sweeps=smoke", *CELL, "dataset.limit=12", *mine)
+    done = run_in(folder, "-m", "runner", "-m", "+sweeps=smoke", *CELL, "dataset.limit=12", *mine)
     assert done.returncode == 0, done.stderr
     assert "user" not in done.stdout + done.stderr
     cells = load(only_sweep(folder)).cells
@@ -98,7 +98,7 @@ def test_commands_ignore_user_packages_with_an_editable_install(
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text(EDITABLE.format(root=str(REPOSITORY)))
     make_packages(folder, "components", "conf", "sweeps")
-    done = in_folder(folder, "-m", *command, path=tmp_path / "site")
+    done = run_in(folder, "-m", *command, path=tmp_path / "site")
     assert done.returncode == 0, done.stderr
     assert "user" not in done.stdout + done.stderr
 
@@ -106,7 +106,7 @@ def test_commands_ignore_user_packages_with_an_editable_install(
 def test_analysis_ignores_user_packages_named_runner(folder: Path) -> None:
     (folder / "analysis" / "__init__.py").unlink()
     make_packages(folder, "runner", "components")
-    done = in_folder(folder, "-m", "analysis", "compare", "nowhere", "--metric", "f1")
+    done = run_in(folder, "-m", "analysis", "compare", "nowhere", "--metric", "f1")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("nowhere: no sweep here")
 
@@ -116,14 +116,14 @@ def test_console_script_ignores_user_packages_named_runner(folder: Path, tmp_pat
     script = tmp_path / "rag-grid"
     script.write_text("from runner.__main__ import run\nif __name__ == '__main__':\n    run()\n")
     mine = ("reranker._target_=my_package.Backwards", "run.plugins=[my_package]", "run.workers=2")
-    done = in_folder(folder, str(script), *CELL, *mine)
+    done = run_in(folder, str(script), *CELL, *mine)
     assert done.returncode == 0, done.stderr
     assert load(only_sweep(folder)).cells[0].status == "OK"
 
 
 def test_user_package_imported_before_the_runner_is_named(folder: Path) -> None:
     (folder / "conf" / "__init__.py").touch()
-    done = in_folder(folder, "-c", f"import conf, sys; sys.path.insert(0, {str(REPOSITORY)!r}); import runner")
+    done = run_in(folder, "-c", f"import conf, sys; sys.path.insert(0, {str(REPOSITORY)!r}); import runner")
     assert "ImportError: conf is loaded from" in done.stderr
     assert "Import runner first, or rename your package." in done.stderr
 

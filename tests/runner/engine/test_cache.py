@@ -13,7 +13,7 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "store")
 
 
-def kept(store: Store, number: int) -> tuple[Sum, StoredResult]:
+def store_sum(store: Store, number: int) -> tuple[Sum, StoredResult]:
     stage = Sum(Adder(number))
     return stage, store.write(stage.kind, stage.key, {"number": number}, seconds=0, made_from={})
 
@@ -33,7 +33,7 @@ def is_cached(cache: Cache, stage: Sum, entry: StoredResult) -> bool:
 
 def test_cached_result_is_decoded_once(store: Store) -> None:
     cache = Cache()
-    stage, entry = kept(store, 7)
+    stage, entry = store_sum(store, 7)
     assert not is_cached(cache, stage, entry)
     assert cache.get(stage, entry) == 7
     assert is_cached(cache, stage, entry)
@@ -41,13 +41,13 @@ def test_cached_result_is_decoded_once(store: Store) -> None:
 
 def test_result_put_into_the_cache_is_not_decoded(store: Store) -> None:
     cache = Cache()
-    stage, entry = kept(store, 7)
+    stage, entry = store_sum(store, 7)
     cache.put(stage, 7, entry.n_bytes)
     assert is_cached(cache, stage, entry)
 
 
 def test_least_recently_used_result_is_evicted_first(store: Store) -> None:
-    first, second, third, fourth = (kept(store, number) for number in range(1, 5))
+    first, second, third, fourth = (store_sum(store, number) for number in range(1, 5))
     cache = Cache(max_bytes=3 * 3 * first[1].n_bytes)
     for stage, entry in (first, second, third, first, fourth):
         cache.get(stage, entry)
@@ -57,7 +57,7 @@ def test_least_recently_used_result_is_evicted_first(store: Store) -> None:
 
 def test_cache_keeps_the_last_two_results_regardless_of_size(store: Store) -> None:
     cache = Cache(max_bytes=1)
-    first, second, third = (kept(store, number) for number in range(1, 4))
+    first, second, third = (store_sum(store, number) for number in range(1, 4))
     for stage, entry in (first, second, third):
         cache.get(stage, entry)
     assert [is_cached(cache, *each) for each in (second, third)] == [True, True]
@@ -65,7 +65,7 @@ def test_cache_keeps_the_last_two_results_regardless_of_size(store: Store) -> No
 
 
 def test_result_cached_repeatedly_counts_once(store: Store) -> None:
-    first, second, third = (kept(store, number) for number in range(1, 4))
+    first, second, third = (store_sum(store, number) for number in range(1, 4))
     cache = Cache(max_bytes=3 * 3 * first[1].n_bytes)
     for _ in range(5):
         cache.put(first[0], 1, first[1].n_bytes)
@@ -76,7 +76,7 @@ def test_result_cached_repeatedly_counts_once(store: Store) -> None:
 
 def test_result_removed_from_the_cache_is_read_again(store: Store) -> None:
     cache = Cache()
-    stage, entry = kept(store, 7)
+    stage, entry = store_sum(store, 7)
     cache.put(stage, 8, entry.n_bytes)
     cache.forget(stage.key)
     assert cache.get(stage, entry) == 7

@@ -39,7 +39,7 @@ def run(stages: AnyStage, folder: Path, *fresh: str) -> Plan:
 
 
 @pytest.fixture
-def made_long_ago(top: Top, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: Path) -> None:
+def outdated_results(top: Top, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: Path) -> None:
     """Compute all stages but `left` with another version of jieba."""
     run(top.row[0], tmp_path)  # type: ignore[index]
     with monkeypatch.context() as then:
@@ -48,33 +48,33 @@ def made_long_ago(top: Top, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cal
     calls.write_text("")
 
 
-def made(calls: Path) -> list[str]:
+def recorded_calls(calls: Path) -> list[str]:
     return calls.read_text().split()
 
 
-@pytest.mark.usefixtures("made_long_ago")
+@pytest.mark.usefixtures("outdated_results")
 class TestPlans:
     def test_plan_counts_results_of_other_versions(self, top: Top, tmp_path: Path, calls: Path) -> None:
         plan = run(top, tmp_path)
-        assert made(calls) == []
+        assert recorded_calls(calls) == []
         assert plan.others.n_results == plan.summary()["n_kept_of_other_versions"] == 2
         assert plan.others.packages == {("jieba", JIEBA): 2}, "of Python the last number does not count, nor MLflow"
         assert plan.others.kinds == ("right", "top")
 
     def test_fresh_recomputes_named_kinds_and_downstream_stages(self, top: Top, tmp_path: Path, calls: Path) -> None:
         plan = run(top, tmp_path, "right")
-        assert made(calls) == [stage.kind for stage in plan.outdated] == ["right", "top"]
+        assert recorded_calls(calls) == [stage.kind for stage in plan.outdated] == ["right", "top"]
         assert plan.others.n_results == 0
 
     def test_fresh_keeps_results_of_current_versions(self, top: Top, tmp_path: Path, calls: Path) -> None:
         assert run(top, tmp_path, "left").outdated == ()
-        assert made(calls) == []
+        assert recorded_calls(calls) == []
 
     def test_fresh_recomputes_each_kind_once(self, top: Top, tmp_path: Path, calls: Path) -> None:
         run(top, tmp_path, "all")
         calls.write_text("")
         assert run(top, tmp_path, "all").outdated == ()
-        assert made(calls) == []
+        assert recorded_calls(calls) == []
 
     def test_plan_resumes_after_a_kill_between_discarding_and_computing(
         self, top: Top, tmp_path: Path, calls: Path
@@ -82,7 +82,7 @@ class TestPlans:
         store = Store(tmp_path / "store", "killed run")
         discard(make_plan([(top, 1)], store, ["right"]).outdated[1:], store)
         plan = run(top, tmp_path, "right")
-        assert made(calls) == ["right", "top"]
+        assert recorded_calls(calls) == ["right", "top"]
         assert [stage.kind for stage in plan.outdated] == ["right"], "what was discarded is kept no more"
 
     def test_plan_rejects_unknown_fresh_kinds(self, top: Top, tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ OPTIONS = {
 
 @pytest.fixture
 def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder with an option for each pipeline, of which one answers in another process."""
+    """A folder with an option for each pipeline; one pipeline answers in another process."""
     package = tmp_path / "four_of_tests"
     package.mkdir()
     for name, code in FILES.items():
@@ -157,7 +157,7 @@ def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         server.kill()
 
 
-def asked(folder: Path, word: str) -> list[str]:
+def logged_lines(folder: Path, word: str) -> list[str]:
     path = folder / "asked.txt"
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return [line.removeprefix(f"{word} ") for line in lines if line.startswith(word)]
@@ -171,17 +171,17 @@ def test_four_pipelines_run_with_built_in_cells_and_are_asked_once(tmp_path: Pat
     )  # fmt: skip
     for n_ended in (4, 14):
         process = start_command(tmp_path, *arguments)
-        wait_until(partial(lambda n: len(asked(tmp_path, "ended")) >= n, n_ended), process)
+        wait_until(partial(lambda n: len(logged_lines(tmp_path, "ended")) >= n, n_ended), process)
         end_group(process, signal.SIGKILL)
         process.communicate(timeout=60)
         time.sleep(0.3)  # the server ends what was on its way
     last = run_command(tmp_path, *arguments)
     assert last.returncode == 0, last.stderr
 
-    began = Counter(asked(tmp_path, "began"))
+    began = Counter(logged_lines(tmp_path, "began"))
     assert Counter(name.partition(" ")[0] for name in began) == dict.fromkeys(KINDS, N_SAMPLES)
     assert sum(n - 1 for n in began.values()) <= 2, began  # one question was on its way at each kill
-    assert set(began) == set(asked(tmp_path, "ended"))
+    assert set(began) == set(logged_lines(tmp_path, "ended"))
 
     folder = sweeps(tmp_path)[-1]
     cells = {str(cell.axes["pipeline"]): cell for cell in load(folder).cells if cell.axes["pipeline"] != "built_in"}

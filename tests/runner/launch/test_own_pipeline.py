@@ -70,14 +70,14 @@ def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return package
 
 
-def asked(folder: Path, word: str) -> list[str]:
+def logged_lines(folder: Path, word: str) -> list[str]:
     path = folder / "asked.txt"
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return [line.removeprefix(f"{word} ") for line in lines if line.startswith(word)]
 
 
 def has_ended(folder: Path, n: int) -> bool:
-    return len(asked(folder, "ended")) >= n
+    return len(logged_lines(folder, "ended")) >= n
 
 
 def test_custom_pipeline_joins_cells_that_differ_in_unused_axes(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_custom_pipeline_joins_cells_that_differ_in_unused_axes(tmp_path: Path) 
     assert pipeline.value("context_tokens") is None
     assert pipeline.steps["pipeline"]["n_passages"] == 24
     assert pipeline.steps["pipeline"]["n_not_in_corpus"] == 0
-    assert len(asked(tmp_path, "began")) == pipeline.usage["answers"]["n_requests"] == 12
+    assert len(logged_lines(tmp_path, "began")) == pipeline.usage["answers"]["n_requests"] == 12
 
 
 def test_custom_pipeline_failures_are_counted_and_mark_the_cell(tmp_path: Path) -> None:
@@ -109,12 +109,12 @@ def test_custom_pipeline_failures_are_counted_and_mark_the_cell(tmp_path: Path) 
 def test_edited_pipeline_is_called_again_once(tmp_path: Path, app: Path) -> None:
     run_small(tmp_path, OWN, sweep_id="first")
     run_small(tmp_path, OWN, sweep_id="again")
-    assert len(asked(tmp_path, "began")) == 12
+    assert len(logged_lines(tmp_path, "began")) == 12
     (app / "rag.py").write_text(CODE.replace("[:40]", "[:50]"), encoding="utf-8")
     run_small(tmp_path, OWN, sweep_id="edited")
-    assert len(asked(tmp_path, "began")) == 24
+    assert len(logged_lines(tmp_path, "began")) == 24
     run_small(tmp_path, (*OWN, "pipeline.revision=2"), sweep_id="revised")
-    assert len(asked(tmp_path, "began")) == 36
+    assert len(logged_lines(tmp_path, "began")) == 36
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,9 @@ def test_pipeline_killed_twice_repeats_only_calls_in_flight(tmp_path: Path) -> N
         time.sleep(0.1)
     last = run_command(tmp_path, *arguments)
     assert last.returncode == 0, last.stderr
-    assert len(set(asked(tmp_path, "ended"))) == 12
-    assert sum(n - 1 for n in Counter(asked(tmp_path, "began")).values()) <= 2  # one call was running at each kill
+    assert len(set(logged_lines(tmp_path, "ended"))) == 12
+    assert (
+        sum(n - 1 for n in Counter(logged_lines(tmp_path, "began")).values()) <= 2
+    )  # one call was running at each kill
     cells = load(sweeps(tmp_path)[-1]).cells
     assert sorted(cell.status for cell in cells) == ["OK", "OK"]

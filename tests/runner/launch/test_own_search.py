@@ -60,7 +60,7 @@ def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return package
 
 
-def asked(folder: Path) -> list[str]:
+def logged_queries(folder: Path) -> list[str]:
     path = folder / "asked.txt"
     return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
@@ -78,7 +78,7 @@ def test_custom_search_joins_cells_that_differ_in_unused_axes(tmp_path: Path) ->
     assert facts == {
         "n_hits": 72, "n_not_in_corpus": 12, "n_near_copies": 0, "n_repeated": 0, "n_without_text": 0,
     }  # fmt: skip
-    assert len(asked(tmp_path)) == 12
+    assert len(logged_queries(tmp_path)) == 12
 
 
 def test_plan_counts_custom_searches_until_their_hits_are_cached(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_plan_counts_custom_searches_until_their_hits_are_cached(tmp_path: Path)
         "search in an existing index": (24, 0)
     }
     assert bound_lines(plan, NO_BUDGET, NO_PRICES) == []
-    assert asked(tmp_path) == []
+    assert logged_queries(tmp_path) == []
     run_small(tmp_path, OWN)
     plan = plan_small(tmp_path, OWN, (*OWN, "+retriever.parameters.length=50")).plan
     assert plan.n_requests == 12
@@ -96,10 +96,10 @@ def test_plan_counts_custom_searches_until_their_hits_are_cached(tmp_path: Path)
 def test_edited_search_is_called_again_once(tmp_path: Path, app: Path) -> None:
     for sweep_id in ("first", "again"):
         run_small(tmp_path, OWN, sweep_id=sweep_id)
-    assert len(asked(tmp_path)) == 12
+    assert len(logged_queries(tmp_path)) == 12
     (app / "search.py").write_text(CODE.replace("length=200", "length=100"), encoding="utf-8")
     run_small(tmp_path, OWN, sweep_id="edited")
-    assert len(asked(tmp_path)) == 24
+    assert len(logged_queries(tmp_path)) == 24
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def cells_of(
     return [(*shared, f"llm.model={model}", *more) for model in models]
 
 
-def by_model(folder: Path, sweep_id: str = "a-sweep") -> dict[str, CellResult]:
+def cells_by_model(folder: Path, sweep_id: str = "a-sweep") -> dict[str, CellResult]:
     return {cell.config["llm"]["model"]: cell for cell in cells_in(folder, sweep_id)}
 
 
@@ -87,7 +87,7 @@ class TestRace:
         self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert run_small(tmp_path, *cells_of(tmp_path, server, *RACE)) == 0
-        found, asked = by_model(tmp_path), n_asked(server)
+        found, asked = cells_by_model(tmp_path), n_asked(server)
         assert {model: cell.status for model, cell in found.items()} == {
             "m90": OK, "m85": OK, "m30": STOPPED, "m05": STOPPED,
         }  # fmt: skip
@@ -131,7 +131,7 @@ class TestRace:
         (tmp_path / "whole").mkdir()
         (tmp_path / "killed").mkdir()
         assert run_small(tmp_path / "whole", *cells_of(tmp_path / "whole", server, *RACE)) == 0
-        expected = {model: cell.race for model, cell in by_model(tmp_path / "whole").items()}
+        expected = {model: cell.race for model, cell in cells_by_model(tmp_path / "whole").items()}
         n_needed = len(server.requests)
         folder = tmp_path / "killed"
         (cell,) = cells_of(folder, server, *RACE, models=(",".join(MODELS),))
@@ -186,7 +186,7 @@ class TestRace:
     ) -> None:
         server.script = lambda request, n: Reply(status=404) if request["model"] == "m95" else reply(request, n)
         assert run_small(tmp_path, *cells_of(tmp_path, server, *RACE, models=("m95", "m90", "m05"))) == 1
-        found = by_model(tmp_path)
+        found = cells_by_model(tmp_path)
         assert {model: cell.status for model, cell in found.items()} == {"m95": FAILED, "m90": OK, "m05": STOPPED}
 
 
@@ -213,7 +213,7 @@ class TestTargets:
         assert "it does not stop the winner of the full run for each target" in shown
         assert "race: a cell answers at least about 9" in shown
         assert "a cell stops only when it can win none of 3 targets, the smallest with 20 samples (rare)" in shown
-        found = by_model(tmp_path)
+        found = cells_by_model(tmp_path)
         assert {model: cell.status for model, cell in found.items()} == {
             "m90": OK, "m85": OK, "m30": STOPPED, "m05": OK,
         }  # fmt: skip
@@ -241,7 +241,7 @@ class TestCosts:
         shown = joined(capsys)
         assert "it does not stop any cell of the full run's front" in shown
         assert "race: cells stop behind cells that cost no more: 3 different costs from " in shown
-        found = by_model(tmp_path)
+        found = cells_by_model(tmp_path)
         assert {model: cell.status for model, cell in found.items()} == {
             "m90": OK, "m85": OK, "m30": STOPPED, "m05": OK,
         }  # fmt: skip
@@ -312,7 +312,7 @@ class TestForecast:
     def test_raced_sweep_is_not_used_as_a_forecast(
         self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        """Its finishers are near-equal."""
+        """The finishing cells are nearly equal."""
         assert run_small(tmp_path, *cells_of(tmp_path, server, *RACE), sweep_id="earlier") == 0
         assert run_small(tmp_path, *cells_of(tmp_path, server, *RACE, "run.plan_only=true")) == 0
         assert "as in races over" not in joined(capsys)

@@ -67,7 +67,7 @@ def after_a_cell(folder: Path) -> bool:
     return any(folder.glob("results/*/*/cell.json"))
 
 
-def times_made(store: Store) -> dict[str, float]:
+def creation_times(store: Store) -> dict[str, float]:
     return {entry.manifest.key: entry.manifest.created for entry in store.entries()}
 
 
@@ -99,13 +99,13 @@ class TestKilled:
     ) -> None:
         code, _ = stop_at(tmp_path, moment, signal.SIGKILL)
         assert code == -signal.SIGKILL
-        kept = times_made(store_of(tmp_path))
+        kept = creation_times(store_of(tmp_path))
         n_answers = len(replies(tmp_path))
         n_prompts = len(entries_by_kind(store_of(tmp_path)).get("prompts", []))
 
         again = run_command(tmp_path, "-m", *SCRIPTED)
         assert again.returncode == 0, again.stderr
-        now = times_made(store_of(tmp_path))
+        now = creation_times(store_of(tmp_path))
         assert {key: now[key] for key in kept} == kept
         last = sweeps(tmp_path)[-1]
         assert len(replies(tmp_path)) == len({reply["request_id"] for reply in replies(tmp_path)}) == 24
@@ -124,7 +124,7 @@ class TestInterrupted:
     def test_interrupted_sweep_stops_cleanly_and_resumes(
         self, n_workers: int, n_times: int, tmp_path: Path, uninterrupted_run: Path
     ) -> None:
-        """However often Ctrl-C is pressed."""
+        """The number of presses of Ctrl-C does not matter."""
         workers = f"run.workers={n_workers}"
         code, output = stop_at(tmp_path, after_answers(3), signal.SIGINT, workers, n_times=n_times)
         assert code == EXIT_INTERRUPTED
@@ -186,7 +186,7 @@ class TestReplies:
         assert all(after[an_id] == before[an_id] for an_id in list(before)[2:])
 
     def test_stored_replies_are_reused_for_another_sample_limit(self, tmp_path: Path) -> None:
-        """A smaller limit, or a larger one, asks for nothing that was answered."""
+        """Neither a smaller nor a larger limit requests a stored answer."""
         assert run_small(tmp_path, (*self.OVERRIDES, "dataset.limit=6", "retriever=closed_book")) == EXIT_OK
         assert len(replies(tmp_path)) == 6
         assert run_small(tmp_path, (*self.OVERRIDES, "retriever=closed_book"), sweep_id="more") == EXIT_OK
@@ -267,14 +267,14 @@ class TestPrunedStore:
     def test_prune_during_a_sweep_removes_no_needed_result(self, tmp_path: Path) -> None:
         process = start_command(tmp_path, "-m", *SCRIPTED, "llm.delay_s=0.1", "run.workers=2")
         wait_until(lambda: after_answers(3)(tmp_path), process)
-        kept = times_made(store_of(tmp_path))
+        kept = creation_times(store_of(tmp_path))
         store_dir = ["--store-dir", str(tmp_path / "results" / "store")]
         for stage in ([], ["--stage", "replies"]):
             assert store_command.main([*store_dir, "prune", "--older-than-days", "0", *stage]) == 0
         output, errors = process.communicate(timeout=60)
         assert process.returncode == 0, output + errors
         assert len(replies(tmp_path)) == 24
-        now = times_made(store_of(tmp_path))
+        now = creation_times(store_of(tmp_path))
         assert {key: now[key] for key in kept} == kept
 
 

@@ -36,7 +36,7 @@ def search(folder: Path, *overrides: str) -> LoadedSweep:
     return load(sweeps(folder)[-1])
 
 
-def in_order(sweep: LoadedSweep) -> list[CellResult]:
+def cells_in_order(sweep: LoadedSweep) -> list[CellResult]:
     return sorted(sweep.cells, key=lambda cell: cell.search["number"])
 
 
@@ -77,7 +77,7 @@ class TestSearch:
         assert mark in ended.stdout
         sweep = load(sweeps(tmp_path)[-1])
         assert len({cell.cell_id for cell in sweep.cells}) == 7
-        assert [cell.search["number"] for cell in in_order(sweep)] == [1, 2, 3, 4, 5, 6, 7]
+        assert [cell.search["number"] for cell in cells_in_order(sweep)] == [1, 2, 3, 4, 5, 6, 7]
         described = read_sweep(sweep.folder).search
         assert (described["n_tried"], described["n_space"], described["is_whole"]) == (7, 1158, False)
         assert sweep.left_out(7) == mark
@@ -92,7 +92,7 @@ class TestSearch:
         for workers in (1, 2):
             folder = tmp_path / str(workers)
             folder.mkdir()
-            found.append([cell.cell_id for cell in in_order(search(folder, *settings, f"run.workers={workers}"))])
+            found.append([cell.cell_id for cell in cells_in_order(search(folder, *settings, f"run.workers={workers}"))])
         assert found[0] == found[1]
         assert len(found[0]) == 14, "past TPE's first random draws"
 
@@ -138,7 +138,7 @@ class TestSearch:
         (tmp_path / "killed").mkdir()
         ended = run_command(tmp_path / "whole", *asking(tmp_path / "whole", server, *ASKING))
         assert ended.returncode == 0, ended.stderr
-        expected = [(cell.cell_id, cell.value("em")) for cell in in_order(load(sweeps(tmp_path / "whole")[-1]))]
+        expected = [(cell.cell_id, cell.value("em")) for cell in cells_in_order(load(sweeps(tmp_path / "whole")[-1]))]
         n_needed = len(server.requests)
         assert n_needed == 12 * N
         server.requests.clear()
@@ -151,7 +151,7 @@ class TestSearch:
             process.communicate(timeout=60)
         ended = run_command(folder, *command)
         assert ended.returncode == 0, ended.stderr
-        found = [(cell.cell_id, cell.value("em")) for cell in in_order(load(sweeps(folder)[-1]))]
+        found = [(cell.cell_id, cell.value("em")) for cell in cells_in_order(load(sweeps(folder)[-1]))]
         assert found == expected
         counts = Counter(str(request) for request in server.requests)
         assert len(counts) == n_needed

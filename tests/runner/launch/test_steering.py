@@ -55,7 +55,7 @@ def at_request(server: ChatServer, number: int, action: Callable[[], object]) ->
     server.script = reply
 
 
-def by_top_k(folder: Path) -> dict[str, CellResult]:
+def cells_by_top_k(folder: Path) -> dict[str, CellResult]:
     return {str(cell.axes["top_k"]): cell for cell in cells_in(folder)}
 
 
@@ -118,7 +118,7 @@ class TestStop:
         folder = tmp_path / "results" / SWEEP_ID
         at_request(server, 3, lambda: main([str(folder), "stop", "top_k=4"]))
         assert run_small(tmp_path, *cells_of(server)) == 0
-        shown, cells = capsys.readouterr().out, by_top_k(tmp_path)
+        shown, cells = capsys.readouterr().out, cells_by_top_k(tmp_path)
         assert {top_k: cell.status for top_k, cell in cells.items()} == {"2": OK, "3": OK, "4": STOPPED, "5": OK}
         assert cells["4"].reason == "stopped by the user"
         assert cells["4"].metrics == {}
@@ -162,7 +162,7 @@ class TestStop:
         at_request(server, 3, lambda: main([str(folder), "stop", "top_k=5"]))
         race = ("race=betting", "race.metric=em", "race.first_look=4")
         assert run_small(tmp_path, *cells_of(server, *race)) == 0
-        cells = by_top_k(tmp_path)
+        cells = cells_by_top_k(tmp_path)
         assert (cells["5"].status, cells["5"].reason) == (STOPPED, "stopped by the user")
         assert FAILED not in {cell.status for cell in cells.values()}
         shown = capsys.readouterr().out

@@ -52,7 +52,7 @@ def answer_to(orders: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     return logging_process._log()
 
 
-def started_with(code: str) -> Callable[[object], "subprocess.Popen[str]"]:
+def process_starter(code: str) -> Callable[[object], "subprocess.Popen[str]"]:
     """Another program in place of the process."""
     pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout"), subprocess.PIPE)
     return lambda said: subprocess.Popen([sys.executable, "-S", "-c", code], text=True, **pipes)
@@ -91,7 +91,7 @@ def test_mlflow_error_of_the_logging_process_is_reported(sweep: Path, monkeypatc
     assert "no-such-scheme" in answer["error"]
     assert "\n" not in answer["error"]
     monkeypatch.setattr(tracking, "_early", [])
-    monkeypatch.setattr(tracking, "_start_process", started_with(f"print({json.dumps(answer)!r})"))
+    monkeypatch.setattr(tracking, "_start_process", process_starter(f"print({json.dumps(answer)!r})"))
     tracker = tracker_of(sweep, "no-such-scheme://nowhere")
     tracker.start()
     tracker.finish()
@@ -146,7 +146,7 @@ def test_waiting_for_the_logging_process_has_a_limit(sweep: Path) -> None:
 def test_silent_tracking_server_is_reported(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     silent = 'import time; time.sleep(0.5); print(\'{"page": "", "error": ""}\')'
     monkeypatch.setattr(tracking, "_early", [])
-    monkeypatch.setattr(tracking, "_start_process", started_with(silent))
+    monkeypatch.setattr(tracking, "_start_process", process_starter(silent))
     said: list[str] = []
     for patience_s in (60.0, 0.1):
         monkeypatch.setattr(tracking, "_ANNOUNCE_AFTER_S", patience_s)

@@ -69,11 +69,11 @@ def test_leaderboards_read_only_the_parts_held_in_memory(tmp_path: Path) -> None
     whole = cells_in(tmp_path)
     parts = [select_ranked_part(cell) for cell in whole]
     assert len(pickle.dumps(parts)) < len(pickle.dumps(whole)) / 15
-    assert _shown(parts) == _shown(whole)
-    assert "by subset" in _shown(parts)
+    assert _render(parts) == _render(whole)
+    assert "by subset" in _render(parts)
 
 
-def _shown(cells: list[CellResult]) -> str:
+def _render(cells: list[CellResult]) -> str:
     console = Console(file=io.StringIO(), width=400)
     terminal.show_leaderboard(console, *rank_cells(cells))
     terminal.show_subsets(console, *rank_cells(cells))

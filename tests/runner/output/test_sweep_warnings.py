@@ -19,21 +19,21 @@ def cell(cell_id: str, status: str = "OK", errors: dict[str, int] | None = None,
     return CellResult(cell_id, status, {}, (), {}, {}, counts=counts, errors=errors or {})
 
 
-def shown(*cells: CellResult) -> list[str]:
+def printed_lines(*cells: CellResult) -> list[str]:
     output = io.StringIO()
     show_answer_states(SafeConsole(file=output, width=400), cells)
     return output.getvalue().splitlines()
 
 
 def test_good_answers_have_no_warning() -> None:
-    assert shown(cell("a", ok=3), cell("b", not_asked=3)) == []
+    assert printed_lines(cell("a", ok=3), cell("b", not_asked=3)) == []
 
 
 @pytest.mark.parametrize(
     ("state", "what"), [("truncated", "cut off"), ("empty", "empty, and"), ("refused", "refused, and")]
 )
 def test_answer_warning_per_state_names_the_worst_cell(state: str, what: str) -> None:
-    (line,) = shown(cell("a", ok=3, **{state: 1}), cell("b", ok=1, **{state: 3}), cell("c", ok=4))
+    (line,) = printed_lines(cell("a", ok=3, **{state: 1}), cell("b", ok=1, **{state: 3}), cell("c", ok=4))
     assert line.startswith(f"answers {what}")
     assert line.endswith("in 2 of 3 cells, most in b: 3 of 4")
 
@@ -64,7 +64,7 @@ def test_reviser_line_reports_the_share_of_changed_answers() -> None:
 
 
 def test_answer_failures_are_reported_by_kind_unless_their_cell_failed() -> None:
-    (line,) = shown(
+    (line,) = printed_lines(
         cell("a", ok=8, error=2, errors={"timeout": 2}),
         cell("b", "FAILED", ok=1, error=9, errors={"server": 9}),
         cell("c", ok=7, error=3, errors={"rate_limit": 2, "timeout": 1}),

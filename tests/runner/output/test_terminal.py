@@ -30,7 +30,7 @@ def cell(cell_id: str, value: float | None, **facts: Any) -> CellResult:
 CELLS = [cell("bm25", 0.25), cell("hybrid", 0.5)]
 
 
-def shown(cells: list[CellResult], width: int = 400) -> str:
+def render(cells: list[CellResult], width: int = 400) -> str:
     output = io.StringIO()
     show_leaderboard(SafeConsole(file=output, width=width), *rank_cells(cells))
     return output.getvalue()
@@ -60,13 +60,13 @@ def test_zero_bound_is_explained_if_the_race_has_a_margin(margin: float) -> None
 
 
 def test_leaderboard_shows_the_best_cell_first() -> None:
-    text = shown(CELLS)
+    text = render(CELLS)
     assert text.index("hybrid") < text.index("bm25")
 
 
 @pytest.mark.parametrize("width", [60, 80, 110, 400])
 def test_narrow_leaderboard_shows_fewer_metrics_without_cutting_text(width: int) -> None:
-    lines = shown(CELLS, width).splitlines()
+    lines = render(CELLS, width).splitlines()
     assert "…" not in "".join(lines)
     assert lines[1].split()[:3] == ["cell", "retriever", HEADLINES[0]]
     assert any("a wider terminal also shows" in line for line in lines) == (width < 400)
@@ -77,7 +77,7 @@ def test_long_leaderboard_shows_the_first_cells_and_marks_the_overall_best() -> 
     cheapest = cell(
         "cheapest", 0.0, metrics={"overall": {**cells[0].metrics["overall"], "context_tokens": entry(-1.0)}}
     )
-    lines = shown([*cells, cheapest]).splitlines()
+    lines = render([*cells, cheapest]).splitlines()
     assert [line.split()[0] for line in lines[2:52]] == [f"cell-{i:03}" for i in reversed(range(70, 120))]
     assert lines[52] == "the first 50 of 121 cells; all are in leaderboard.csv"
     output = io.StringIO()
@@ -107,12 +107,12 @@ def test_leaderboard_ranks_a_failed_cell_last() -> None:
     failed = replace(cell("dense", 0.9), status="FAILED", reason="3 of 4 answers failed")
     _, ordered = rank_cells([failed, *CELLS])
     assert [each.cell_id for each in ordered] == ["hybrid", "bm25", "dense"]
-    assert "dense FAILED" in shown([failed, *CELLS])
+    assert "dense FAILED" in render([failed, *CELLS])
 
 
 def test_leaderboard_shows_markup_in_axes_as_plain_text() -> None:
     hostile = replace(cell("dense", 0.9), status="FAILED", axes={"retriever": "[/b] [dim]"})
-    assert "[/b] [dim]" in shown([hostile, *CELLS])
+    assert "[/b] [dim]" in render([hostile, *CELLS])
 
 
 def test_leaderboard_sorts_cells_with_different_samples_by_common_means() -> None:
@@ -143,7 +143,7 @@ def subsets_shown(second: float | None) -> list[str]:
 
 
 def test_cell_that_lacks_a_subset_has_no_mean_over_subsets() -> None:
-    """Such a mean would be the highest of its column, because the cell left out the hard subset."""
+    """The mean would be the highest of its column, because the cell left out the hard subset."""
     lines = subsets_shown(second=None)
     assert lines[2].split() == ["hybrid", "0.7000", "–", "–"]
     assert lines[3].split() == ["bm25", "0.8000", "0.2000", "0.5000"]
@@ -164,26 +164,26 @@ def test_subsets_with_the_same_last_part_have_their_whole_names() -> None:
 
 def test_intervals_of_lengths_have_as_many_decimals_as_lengths() -> None:
     metrics = {"overall": {"length": {**entry(120.4), "ci_low": 98.12345, "ci_high": 143.98765}}}
-    assert "120.4 98.1–144.0" in shown([cell("bm25", 0.5, metrics=metrics)])
+    assert "120.4 98.1–144.0" in render([cell("bm25", 0.5, metrics=metrics)])
 
 
 def test_leaderboard_reports_left_out_samples_once() -> None:
     metrics = {"overall": {"rouge_l": entry(0.5), "mrr": entry(0.5, n=1, no_gold_in_corpus=3)}}
-    text = shown([cell("bm25", 0.5, metrics=metrics), cell("hybrid", 0.5, metrics=metrics)])
+    text = render([cell("bm25", 0.5, metrics=metrics), cell("hybrid", 0.5, metrics=metrics)])
     assert text.count("mrr: over 1 of 4 samples; 3 without gold in the corpus") == 1
 
 
 def test_leaderboard_names_cells_that_leave_samples_out() -> None:
     whole = cell("bm25", 0.5, metrics={"overall": {"rouge_l": entry(0.5), "f1": entry(0.5)}})
     refusing = {"overall": {name: entry(0.6, n=1, refused=3) for name in ("rouge_l", "f1")}}
-    one = shown([whole, cell("hybrid", 0.6, metrics=refusing)])
+    one = render([whole, cell("hybrid", 0.6, metrics=refusing)])
     assert "\nrouge_l, f1 (hybrid): over 1 of 4 samples; 3 refused\n" in one
-    five = shown([whole, *(cell(f"dense-{i}", 0.6, metrics=refusing) for i in range(5))])
+    five = render([whole, *(cell(f"dense-{i}", 0.6, metrics=refusing) for i in range(5))])
     assert "\nrouge_l, f1 (dense-0, dense-1, dense-2 and 2 more): over 1 of 4 samples" in five
 
 
 def test_leaderboard_shows_cells_without_any_value() -> None:
-    text = shown([cell("closed_book", None)])
+    text = render([cell("closed_book", None)])
     assert "closed_book" in text
 
 
@@ -224,7 +224,7 @@ SAME = {"llm": "extractive", "judge": "none", "chunk.size": 128}
 def test_leaderboard_names_models_among_shared_settings() -> None:
     axes = {"embedder": "sentence_transformers", "embedder.model": "owner/name", "llm": "transformers"}
     cells = [replace(each, axes={**each.axes, **axes, "llm.model": f"of {each.cell_id}"}) for each in CELLS]
-    lines = shown(cells).splitlines()
+    lines = render(cells).splitlines()
     assert (
         "the same in every cell that uses it: top_k=5, embedder=sentence_transformers (owner/name), llm=transformers"
         in lines
@@ -233,12 +233,12 @@ def test_leaderboard_names_models_among_shared_settings() -> None:
 
 def test_leaderboard_hides_a_data_key_that_another_axis_determines() -> None:
     cells = [replace(each, axes={**each.axes, "dataset.key": f"of {each.cell_id}", **SAME}) for each in CELLS]
-    assert "dataset.key" not in shown(cells)
+    assert "dataset.key" not in render(cells)
 
 
 def test_leaderboard_names_dependent_axes_without_a_column() -> None:
     cells = [replace(each, axes={**each.axes, "reranker": f"of {each.cell_id}", **SAME}) for each in CELLS]
-    lines = shown(cells).splitlines()
+    lines = render(cells).splitlines()
     assert lines[1].split()[:3] == ["cell", "retriever", HEADLINES[0]]
     assert lines[-1] == "varies along with one of these columns: reranker"
     assert "the same in every cell that uses it: top_k=5, llm=extractive" in lines, (
@@ -250,7 +250,7 @@ def test_leaderboard_names_cells_by_their_one_changed_axis() -> None:
     base = {"refiner": "none", "chunk": "sentence", "header": "none", "top_k": 5}
     others = [{}, {"refiner": "tables"}, {"chunk": "token"}, {"header": "title"}, {"top_k": 9}]
     cells = [replace(cell(f"cell{n}", n / 10), axes={**base, **more}) for n, more in enumerate(others, 1)]
-    lines = shown(cells, width=120).splitlines()
+    lines = render(cells, width=120).splitlines()
     assert lines[1].split()[:3] == ["cell", "changed", HEADLINES[0]]
     named = [line.split()[1] for line in lines[2:7]]
     assert named == ["top_k=9", "header=title", "chunk=token", "refiner=tables", "the"]

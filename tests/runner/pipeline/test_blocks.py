@@ -42,7 +42,7 @@ class Breakable(LetterCounts):
 
 
 @pytest.fixture(autouse=True)
-def _as_new(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _reset(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(dense, "BLOCK_CHUNKS", 2)
     Breakable.calls.clear()
     Breakable.breaks_at = 0
@@ -63,7 +63,7 @@ def vectors_in(store: Store) -> ChunkVectors:
     return stage
 
 
-def kept_bytes(store: Store) -> bytes:
+def vector_bytes(store: Store) -> bytes:
     entry = store.find("vectors", vectors_in(store).key)
     assert entry is not None
     return (entry.folder / "vectors.npy").read_bytes()
@@ -78,7 +78,7 @@ def test_vectors_in_blocks_equal_a_single_block_to_the_byte(tmp_path: Path, monk
     assert n_blocks >= 4
     assert len(Breakable.calls) == n_blocks + 1
     assert list(chain(*Breakable.calls[:-1])) == Breakable.calls[-1]
-    assert kept_bytes(several) == kept_bytes(single)
+    assert vector_bytes(several) == vector_bytes(single)
 
 
 def test_slow_embedder_receives_blocks_of_its_own_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +113,7 @@ def test_embedded_chunks_are_not_embedded_again_after_a_kill(tmp_path: Path, wit
     texts = list(chain(*Breakable.calls))
     assert len(texts) == len(set(texts)), "no chunk was embedded twice"
     run_all(whole, vectors_in(whole))
-    assert kept_bytes(later) == kept_bytes(whole)
+    assert vector_bytes(later) == vector_bytes(whole)
     assert list((tmp_path / "broken" / "workspaces").iterdir()) == []
 
 
@@ -123,7 +123,7 @@ def test_vector_blocks_of_another_size_are_not_reused(tmp_path: Path, monkeypatc
     monkeypatch.setattr(dense, "BLOCK_CHUNKS", 3)  # another version of this project may use another size
     run_all(store, vectors_in(store))
     run_all(whole, vectors_in(whole))
-    assert kept_bytes(store) == kept_bytes(whole)
+    assert vector_bytes(store) == vector_bytes(whole)
 
 
 @pytest.mark.parametrize("content", [None, b""], ids=["zeros behind the header", "empty"])
@@ -137,4 +137,4 @@ def test_vector_block_damaged_by_a_power_cut_is_embedded_again(tmp_path: Path, c
     )
     run_all(store, vectors_in(store))
     run_all(whole, vectors_in(whole))
-    assert kept_bytes(store) == kept_bytes(whole)
+    assert vector_bytes(store) == vector_bytes(whole)

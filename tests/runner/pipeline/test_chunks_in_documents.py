@@ -58,7 +58,7 @@ class InDocuments(LetterCounts):
 
 
 @pytest.fixture(autouse=True)
-def _as_new() -> Iterator[None]:
+def _reset() -> Iterator[None]:
     InDocuments.calls.clear()
     InDocuments.breaks_at = 0
     yield
@@ -74,7 +74,7 @@ def stages(store: Store, kind: type[Stage[Any]], **fields: Any) -> list[Any]:
     return [stage for stage in graph_in(store, cell).result.upstream() if isinstance(stage, kind)]
 
 
-def kept(store: Store, stage: Stage[Any]) -> Any:
+def decode_stored(store: Store, stage: Stage[Any]) -> Any:
     entry = store.find(stage.kind, stage.key)
     assert entry is not None
     return stage.codec.decode(entry.parts())
@@ -93,13 +93,13 @@ def test_joined_vectors_equal_embedding_all_documents_together(tmp_path: Path, f
     store = Store(tmp_path)
     (joined,) = stages(store, JoinedVectors, **fields)
     run_all(store, joined)
-    documents, spans = kept(store, joined.chunks.corpus), kept(store, joined.chunks.chunks)
+    documents, spans = decode_stored(store, joined.chunks.corpus), decode_stored(store, joined.chunks.chunks)
     assert len(spans) > InDocuments.n_chunks_per_block
     read = [text for call in InDocuments.calls for text in call]
     assert len(InDocuments.calls) > 1
     assert len(read) == len(set(read)), "a block ends with a document"
     expected = InDocuments().embed_in_documents(documents.texts, spans)
-    np.testing.assert_array_equal(kept(store, joined), expected)
+    np.testing.assert_array_equal(decode_stored(store, joined), expected)
 
 
 def test_documents_read_before_a_kill_are_not_read_again(tmp_path: Path) -> None:
@@ -113,8 +113,10 @@ def test_documents_read_before_a_kill_are_not_read_again(tmp_path: Path) -> None
     run_all(store, joined)
     read = [text for call in InDocuments.calls for text in call]
     assert len(read) == len(set(read))
-    documents, spans = kept(store, joined.chunks.corpus), kept(store, joined.chunks.chunks)
-    np.testing.assert_array_equal(kept(store, joined), InDocuments().embed_in_documents(documents.texts, spans))
+    documents, spans = decode_stored(store, joined.chunks.corpus), decode_stored(store, joined.chunks.chunks)
+    np.testing.assert_array_equal(
+        decode_stored(store, joined), InDocuments().embed_in_documents(documents.texts, spans)
+    )
 
 
 def test_embedder_that_reads_no_documents_receives_chunks(tmp_path: Path) -> None:

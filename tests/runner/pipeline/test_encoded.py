@@ -45,7 +45,7 @@ class Breakable(LetterHeads):
 
 
 @pytest.fixture(autouse=True)
-def _as_new(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _reset(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(encoded_blocks, "BLOCK_CHARACTERS", 70)
     Breakable.calls.clear()
     Breakable.breaks_at = 0
@@ -61,13 +61,13 @@ def stages(store: Store, kind: type[Stage[Any]], **fields: Any) -> list[Any]:
     return [stage for stage in graph_in(store, cell(**fields)).result.upstream() if isinstance(stage, kind)]
 
 
-def kept(store: Store, stage: Stage[Any]) -> Any:
+def decode_stored(store: Store, stage: Stage[Any]) -> Any:
     entry = store.find(stage.kind, stage.key)
     assert entry is not None
     return stage.codec.decode(entry.parts())
 
 
-def kept_bytes(store: Store) -> dict[str, bytes]:
+def stored_bytes(store: Store) -> dict[str, bytes]:
     (stage,) = stages(store, EncodedChunks)
     entry = store.find(stage.kind, stage.key)
     assert entry is not None
@@ -94,7 +94,7 @@ def test_encodings_in_blocks_equal_a_single_block_to_the_byte(tmp_path: Path, mo
     run_all(single, *stages(single, EncodedChunks))
     assert n_blocks >= 4
     assert len(Breakable.calls) == n_blocks + 1
-    assert kept_bytes(several) == kept_bytes(single)
+    assert stored_bytes(several) == stored_bytes(single)
 
 
 def test_encoded_chunks_are_not_encoded_again_after_a_kill(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_encoded_chunks_are_not_encoded_again_after_a_kill(tmp_path: Path) -> No
     texts = list(chain(*Breakable.calls))
     assert len(texts) == len(set(texts))
     run_all(whole, *stages(whole, EncodedChunks))
-    assert kept_bytes(store) == kept_bytes(whole)
+    assert stored_bytes(store) == stored_bytes(whole)
 
 
 def test_chunk_longer_than_a_block_forms_its_own_block() -> None:
@@ -122,9 +122,9 @@ def test_late_interaction_scores_dense_and_sparse_hits(tmp_path: Path) -> None:
     (late,), (chunks,), (queries,) = (
         stages(store, kind) for kind in (LateInteractionHits, EncodedChunks, EncodedQueries)
     )
-    hits: Hits = kept(store, late)
-    of_queries, of_chunks = kept(store, queries).multi, kept(store, chunks).multi
-    found_before = [rankings_of(kept(store, stage)) for stage in late.candidates]
+    hits: Hits = decode_stored(store, late)
+    of_queries, of_chunks = decode_stored(store, queries).multi, decode_stored(store, chunks).multi
+    found_before = [rankings_of(decode_stored(store, stage)) for stage in late.candidates]
     for query, (ranking, scores) in enumerate(zip(rankings_of(hits), hits.score, strict=True)):
         union = sorted({chunk for rankings in found_before for chunk in rankings[query]})
         pairs = np.array([(query, chunk) for chunk in union], dtype=np.int32)
@@ -141,7 +141,7 @@ def test_depth_beyond_the_corpus_makes_every_chunk_a_candidate(tmp_path: Path) -
         fields = {"retriever": three_way(Breakable(), depth=100, exhaustive=exhaustive), "reranker": NoReranker()}
         (late,) = stages(store, LateInteractionHits, **fields)
         run_all(store, late)
-        found.append(kept(store, late))
+        found.append(decode_stored(store, late))
     assert rankings_of(found[0]) == rankings_of(found[1])
 
 
@@ -152,8 +152,8 @@ def test_late_interaction_searches_parallel_corpora_separately(tmp_path: Path) -
         (reranked,) = stages(store, RerankedHits, **fields)
         run_all(store, reranked)
         (late,) = stages(store, LateInteractionHits, **fields)
-        documents = kept(store, reranked.chunks.chunks).document
-        for hits in (kept(store, late), kept(store, reranked)):
+        documents = decode_stored(store, reranked.chunks.chunks).document
+        for hits in (decode_stored(store, late), decode_stored(store, reranked)):
             east, west = rankings_of(hits)[:2], rankings_of(hits)[2:]
             assert all(ranking and {documents[chunk] for chunk in ranking} <= {0, 1} for ranking in east)
             assert all(ranking and {documents[chunk] for chunk in ranking} <= {2, 3} for ranking in west)
@@ -163,10 +163,10 @@ def test_reranked_scores_equal_scores_of_stored_encodings(tmp_path: Path) -> Non
     store = Store(tmp_path)
     run_all(store, *stages(store, RerankedHits))
     (reranked,) = stages(store, RerankedHits)
-    hits: Hits = kept(store, reranked)
+    hits: Hits = decode_stored(store, reranked)
     queries, chunks = reranked.queries.queries, reranked.chunks
-    texts = kept(store, queries).texts
-    documents, spans = kept(store, chunks.corpus), kept(store, chunks.chunks)
+    texts = decode_stored(store, queries).texts
+    documents, spans = decode_stored(store, chunks.corpus), decode_stored(store, chunks.chunks)
     passages = Passages(
         [documents.texts[d][s:e] for d, s, e in zip(spans.document, spans.start, spans.end, strict=True)]
     )

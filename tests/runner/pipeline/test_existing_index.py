@@ -39,7 +39,7 @@ class Finds(FixedIndex):
             yield [IndexedText(text, str(number)) for number, text in enumerate(self.texts)]
 
 
-def of_index(folder: Path, **fields: Any) -> CellSummary:
+def index_result(folder: Path, **fields: Any) -> CellSummary:
     return result_of(folder, fixed_cell(**{"retriever": FixedIndex(), **fields}))
 
 
@@ -48,7 +48,7 @@ def places(row: dict[str, Any]) -> list[tuple[str, int, int, int]]:
 
 
 def test_index_hits_are_located_and_missing_hits_keep_their_rank(tmp_path: Path) -> None:
-    result = of_index(tmp_path)
+    result = index_result(tmp_path)
     row = rows(result)["q1"]
     assert sorted(places(row)[:2]) == [("east/bridge", 0, 30, 2), ("east/harbour", 0, 20, 3)] or sorted(
         places(row)[:2]
@@ -69,7 +69,7 @@ def test_index_hits_are_located_and_missing_hits_keep_their_rank(tmp_path: Path)
 
 
 def test_hits_outside_the_corpus_alone_score_zero(tmp_path: Path) -> None:
-    result = of_index(tmp_path, retriever=Finds(texts=(OUTSIDE, "Neither is this.")))
+    result = index_result(tmp_path, retriever=Finds(texts=(OUTSIDE, "Neither is this.")))
     row = rows(result)["q1"]
     assert row["retrieved"] == []
     assert row["score/mrr"] == 0.0
@@ -79,17 +79,17 @@ def test_hits_outside_the_corpus_alone_score_zero(tmp_path: Path) -> None:
 
 def test_existing_index_that_finds_nothing_fails_the_stage(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="Finds found nothing for any of 4 queries; check that the index"):
-        of_index(tmp_path, retriever=Finds())
+        index_result(tmp_path, retriever=Finds())
 
 
 def test_index_with_more_hits_than_requested_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="query 0 has 7 hits, expected at most 6"):
-        of_index(tmp_path, retriever=Finds(texts=tuple("abcdefg")))
+        index_result(tmp_path, retriever=Finds(texts=tuple("abcdefg")))
 
 
 def test_diversification_reads_the_hits_of_an_existing_index(tmp_path: Path) -> None:
     """Diversity by vectors embeds the located texts, and those outside the corpus too."""
-    found = rows(of_index(tmp_path, diversity=MmrByVectors(LetterCounts(), 0.5, depth=4)))
+    found = rows(index_result(tmp_path, diversity=MmrByVectors(LetterCounts(), 0.5, depth=4)))
     assert {len(row["retrieved"]) for row in found.values()} == {3}
 
 
@@ -124,7 +124,7 @@ def test_index_depth_and_settings_change_the_key(tmp_path: Path) -> None:
 def test_key_repeated_by_a_search_server_is_not_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_SEARCH_KEY", "svc:x7Qm2f9LkT4vWz8RbN3c")
     texts = ("sent with svc:x7Qm2f9LkT4vWz8RbN3c", "the password is x7Qm2f9LkT4vWz8RbN3c")
-    result = of_index(tmp_path, retriever=Finds(texts=texts))
+    result = index_result(tmp_path, retriever=Finds(texts=texts))
     assert "the password is ***" in rows(result)["q1"]["prompt"]
     files = [file for file in tmp_path.rglob("*") if file.is_file()]
     assert files

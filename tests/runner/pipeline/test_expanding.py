@@ -31,7 +31,7 @@ from tests.runner.pipeline.fixed import CELLS, bm25, fixed_cell, graph_in
 from tests.runner.sweeping import RANKING_ONLY, cells_in, plan_small, run_small, samples_in, small_request
 
 
-def two_words(request: dict[str, Any], attempt: int = 1) -> Reply:
+def reply_with_two_texts(request: dict[str, Any], attempt: int = 1) -> Reply:
     """Reply like a model that finds two texts in a question."""
     question = question_in(last_message(request))
     return Reply(json.dumps({"texts": [question[:4], question[4:8]]}))
@@ -44,7 +44,7 @@ def question_in(shown: str) -> str:
 
 @pytest.fixture
 def server() -> Iterator[ChatServer]:
-    with chat_server(two_words) as running:
+    with chat_server(reply_with_two_texts) as running:
         yield running
 
 
@@ -55,7 +55,7 @@ def options(server: ChatServer) -> list[str]:
     return ["+llm@expander.llm=openai", *own, "dataset.limit=4", "llm=none", *RANKING_ONLY]
 
 
-def of_kind(graph: Graph, kind: type[Stage[Any]]) -> list[Any]:
+def stages_of_kind(graph: Graph, kind: type[Stage[Any]]) -> list[Any]:
     return [stage for stage in graph.result.upstream() if isinstance(stage, kind)]
 
 
@@ -110,7 +110,7 @@ def test_unusable_expansion_searches_the_question(tmp_path: Path, options: list[
         questions.append(question)
         if question == questions[0]:
             return Reply(status=400)
-        return Reply("Gladly!") if question == questions[1] else two_words(request)
+        return Reply("Gladly!") if question == questions[1] else reply_with_two_texts(request)
 
     server.script = partly
     own = ["expander=step_back", *options, "expander.llm.concurrency=1"]
@@ -120,7 +120,7 @@ def test_unusable_expansion_searches_the_question(tmp_path: Path, options: list[
     assert "; 1 of 4 queries of the expander could not be read" in cell.reason
     searched = {row["question"]: row["query"] for row in samples_in(tmp_path)}
     assert sorted(question for question, query in searched.items() if question == query) == sorted(set(questions[:2]))
-    server.script = two_words
+    server.script = reply_with_two_texts
     asked = len(server.requests)
     assert run_small(tmp_path, [*own, "run.max_unparsable_rate=1"], sweep_id="again") == EXIT_OK
     assert len(server.requests) == asked + 1, "the failed one alone"
@@ -156,7 +156,7 @@ def test_reranker_reads_the_rewritten_question_or_the_original(
     tmp_path: Path, expander: WrittenQueries, reads: str
 ) -> None:
     graph = cell_graph(tmp_path, expander=expander, reranker=LexicalCoverage(depth=3))
-    (stage,) = of_kind(graph, RerankedHits)
+    (stage,) = stages_of_kind(graph, RerankedHits)
     assert stage.queries.queries.kind == reads
 
 

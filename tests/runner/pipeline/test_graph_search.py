@@ -96,7 +96,7 @@ class BreakableModel(Scripted):
 
 
 @pytest.fixture(autouse=True)
-def _as_new() -> Iterator[None]:
+def _reset() -> Iterator[None]:
     for own in (Breakable.calls, BreakableModel.asked):
         own.clear()
     Breakable.breaks_at = BreakableModel.breaks_at = 0
@@ -113,13 +113,13 @@ def stages(store: Store, kind: type[Stage[Any]], **fields: Any) -> list[Any]:
     return [stage for stage in graph_in(store, cell).result.upstream() if isinstance(stage, kind)]
 
 
-def kept(store: Store, stage: Stage[Any]) -> Any:
+def decode_stored(store: Store, stage: Stage[Any]) -> Any:
     entry = store.find(stage.kind, stage.key)
     assert entry is not None
     return stage.codec.decode(entry.parts())
 
 
-def kept_bytes(store: Store, found: Sequence[Stage[Any]]) -> list[dict[str, bytes]]:
+def stored_bytes(store: Store, found: Sequence[Stage[Any]]) -> list[dict[str, bytes]]:
     entries = [store.find(stage.kind, stage.key) for stage in found]
     return [{file: (own.folder / file).read_bytes() for file in own.manifest.files} for own in entries if own]
 
@@ -128,15 +128,15 @@ def report_of(store: Store, **fields: Any) -> tuple[Any, Any]:
     """The counts and the report of a cell."""
     (result,) = stages(store, Result, **fields)
     run_all(store, result)
-    summary = kept(store, result).summary
+    summary = decode_stored(store, result).summary
     return summary["judges"]["graph"], summary["steps"]["retriever"]
 
 
-def of_documents(store: Store, hits: Any, **fields: Any) -> list[set[int]]:
+def documents_of_hits(store: Store, hits: Any, **fields: Any) -> list[set[int]]:
     """The documents of the hits of each query."""
     (asked,) = stages(store, AskedFacts, **fields)
-    document = kept(store, asked.chunks.chunks).document
-    return [{int(document[chunk]) for chunk in ranking} for ranking in rankings_of(kept(store, hits))]
+    document = decode_stored(store, asked.chunks.chunks).document
+    return [{int(document[chunk]) for chunk in ranking} for ranking in rankings_of(decode_stored(store, hits))]
 
 
 def break_off(store: Store, *wanted: Stage[Any]) -> None:
@@ -146,7 +146,7 @@ def break_off(store: Store, *wanted: Stage[Any]) -> None:
 
 
 def test_fact_replies_before_a_kill_are_not_requested_again(tmp_path: Path) -> None:
-    """The resumed result is to the byte that of an undisturbed run."""
+    """The resumed result equals the undisturbed result byte for byte."""
     reader = replace(FACTS, llm=BreakableModel(reply='{"facts": [["{question}", "is", "old"]]}'))
     own = {"retriever": replace(SEARCH, extractor=reader)}
     broken, whole = Store(tmp_path / "broken"), Store(tmp_path / "whole")
@@ -158,7 +158,7 @@ def test_fact_replies_before_a_kill_are_not_requested_again(tmp_path: Path) -> N
     run_all(whole, *stages(whole, FactGraph, **own))
     kinds = (AskedFacts, DistinctFacts, FactVectors, FactGraph)
     for kind in kinds:
-        one, other = (kept_bytes(store, stages(store, kind, **own)) for store in (broken, whole))
+        one, other = (stored_bytes(store, stages(store, kind, **own)) for store in (broken, whole))
         assert one == other
         assert one
 
@@ -177,7 +177,7 @@ def test_fact_vectors_before_a_kill_are_not_computed_again(tmp_path: Path, monke
     run_all(broken, *vectors)
     texts = list(chain(*Breakable.calls))
     assert len(texts) == len(set(texts))
-    assert kept_bytes(broken, vectors) == kept_bytes(whole, stages(whole, FactVectors, **own))
+    assert stored_bytes(broken, vectors) == stored_bytes(whole, stages(whole, FactVectors, **own))
 
 
 def test_graph_search_without_facts_equals_a_dense_search(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_graph_search_without_facts_equals_a_dense_search(tmp_path: Path) -> Non
     (found,) = stages(store, GraphHits, retriever=replace(SEARCH, extractor=FromEnds(are_stated=False)))
     (dense,) = stages(store, DenseHits, retriever=Dense(LetterCounts(), Flat(), depth=6))
     run_all(store, found, dense)
-    assert rankings_of(kept(store, found)) == rankings_of(kept(store, dense))
+    assert rankings_of(decode_stored(store, found)) == rankings_of(decode_stored(store, dense))
     assert (found.vectors.key, found.query_vectors.key) == (dense.vectors.key, dense.query_vectors.key)
 
 
@@ -194,19 +194,21 @@ def test_graph_facts_change_the_ranking(tmp_path: Path) -> None:
     (found,) = stages(store, GraphHits)
     (dense,) = stages(store, DenseHits, retriever=Dense(LetterCounts(), Flat(), depth=6))
     run_all(store, found, dense)
-    assert rankings_of(kept(store, found)) != rankings_of(kept(store, dense))
+    assert rankings_of(decode_stored(store, found)) != rankings_of(decode_stored(store, dense))
 
 
 def test_graph_search_of_parallel_corpora_equals_separate_searches(tmp_path: Path) -> None:
     store, own = Store(tmp_path), {"dataset": FixedData(side_by_side=True)}
     (found,) = stages(store, GraphHits, **own)
     run_all(store, found)
-    east, west = of_documents(store, found, **own)[:2], of_documents(store, found, **own)[2:]
+    east, west = documents_of_hits(store, found, **own)[:2], documents_of_hits(store, found, **own)[2:]
     assert all(documents <= {0, 1} for documents in east)
     assert all(documents <= {2, 3} for documents in west)
-    hits, read = kept(store, found), kept(store, found.built.table.facts)
-    chunks, queries, state = (kept(store, own) for own in (found.vectors, found.query_vectors, found.facts.state))
-    n_east = int(np.searchsorted(kept(store, found.built.table.facts.chunks.chunks).document, 2))
+    hits, read = decode_stored(store, found), decode_stored(store, found.built.table.facts)
+    chunks, queries, state = (
+        decode_stored(store, own) for own in (found.vectors, found.query_vectors, found.facts.state)
+    )
+    n_east = int(np.searchsorted(decode_stored(store, found.built.table.facts.chunks.chunks).document, 2))
     columns = list(zip(read.chunk.tolist(), read.subject, read.relation, read.object, strict=True))
     for first, last, rows in ((0, n_east, slice(0, 2)), (n_east, len(chunks), slice(2, 4))):
         stated = [(chunk - first, Fact(*parts)) for chunk, *parts in columns if first <= chunk < last]
@@ -233,8 +235,10 @@ def test_filtered_graph_hits_keep_the_order_of_the_whole_ranking(tmp_path: Path)
     (whole,) = stages(store, GraphHits, retriever=replace(SEARCH, depth=100))
     run_all(store, filtered, whole)
     (asked,) = stages(store, AskedFacts)
-    document = kept(store, asked.chunks.chunks).document
-    for found, ranking in zip(rankings_of(kept(store, filtered)), rankings_of(kept(store, whole)), strict=True):
+    document = decode_stored(store, asked.chunks.chunks).document
+    for found, ranking in zip(
+        rankings_of(decode_stored(store, filtered)), rankings_of(decode_stored(store, whole)), strict=True
+    ):
         assert found == [chunk for chunk in ranking if document[chunk] >= 2][:2]
 
 
@@ -247,7 +251,7 @@ def test_query_variants_search_the_same_graph(tmp_path: Path) -> None:
     assert len({search.built.key for search in searches}) == len(stages(store, AskedFacts, expander=expander)) == 1
     (fused,) = stages(store, FusedHits, expander=expander)
     run_all(store, fused)
-    assert all(rankings_of(kept(store, fused)))
+    assert all(rankings_of(decode_stored(store, fused)))
 
 
 def test_iterated_searches_use_the_same_graph(tmp_path: Path) -> None:
@@ -259,7 +263,9 @@ def test_iterated_searches_use_the_same_graph(tmp_path: Path) -> None:
     assert len({search.built.key for search in searches}) == 1
     found = stages(store, SearchHits, iterative=again)
     run_all(store, *found)
-    assert [all(rankings_of(kept(store, hits))) for hits in found] == [True, False], "the third query is a repetition"
+    assert [all(rankings_of(decode_stored(store, hits))) for hits in found] == [True, False], (
+        "the third query is a repetition"
+    )
 
 
 def test_graph_arm_is_shared_with_the_graph_search(tmp_path: Path) -> None:
@@ -272,8 +278,8 @@ def test_graph_arm_is_shared_with_the_graph_search(tmp_path: Path) -> None:
     assert alone.key == among_others.key
     (result,) = stages(store, Result, retriever=fused)
     run_all(store, result)
-    hits = kept(store, result).samples["retrieved"].to_pylist()
-    graph = rankings_of(kept(store, alone))
+    hits = decode_stored(store, result).samples["retrieved"].to_pylist()
+    graph = rankings_of(decode_stored(store, alone))
     for row, ranking in zip(hits, graph, strict=True):
         assert sorted(hit["rank_graph"] for hit in row if hit["rank_graph"]) == list(range(1, len(ranking) + 1))
 

@@ -80,7 +80,7 @@ def asked_for_searches(server: ChatServer) -> list[str]:
     return [text for text in map(last_message, server.requests) if '"next"' in text or '"searches"' in text]
 
 
-def found(row: dict[str, Any]) -> list[str]:
+def retrieved_ids(row: dict[str, Any]) -> list[str]:
     return [hit["document_id"] for hit in row["retrieved"]]
 
 
@@ -96,7 +96,7 @@ def loop(tmp_path: Path, server: ChatServer, n_searches: int, n_passages: int) -
             plain = cell(folder, server, "llm=none", samples=[{**sample, "question": query}])
             plain = [own for own in plain if not own.startswith("llm.")]
             assert run_small(tmp_path, plain, sweep_id=sweep_id) == EXIT_OK
-            rankings.append(found(samples_in(tmp_path, sweep_id)[0]))
+            rankings.append(retrieved_ids(samples_in(tmp_path, sweep_id)[0]))
             read += [document for document in rankings[-1] if document not in read][:n_passages]
             prompt = "\n".join(["The question:", str(sample["question"]), *(TEXTS[own] for own in read), *steps])
             if not (query := wanted(prompt)):
@@ -113,7 +113,7 @@ def test_iterative_search_equals_a_loop_of_plain_searches(
 ) -> None:
     own = [f"iterative.max_searches={n_searches}", f"iterative.n_passages={n_passages}"]
     assert run_small(tmp_path, cell(tmp_path, server, "iterative=self_ask", *own)) == EXIT_OK
-    rows = {row["id"]: found(row) for row in samples_in(tmp_path)}
+    rows = {row["id"]: retrieved_ids(row) for row in samples_in(tmp_path)}
     assert rows == loop(tmp_path, server, n_searches, n_passages)
 
 
@@ -180,8 +180,8 @@ def test_adaptive_iteration_searches_never_once_or_several_times(tmp_path: Path,
         ["one"],
         [],
     ]
-    assert (found(third), third["score/context_tokens"]) == ([], 0)
-    assert found(first)[:3] == ["bridge", "designer", "town"]
+    assert (retrieved_ids(third), third["score/context_tokens"]) == ([], 0)
+    assert retrieved_ids(first)[:3] == ["bridge", "designer", "town"]
     (own,) = cells_in(tmp_path)
     assert own.steps["iterative"]["n_samples_by_search"] == [2, 1, 1]
     assert own.steps["iterative"]["n_gold_by_search"] == [2, 3, 4]
@@ -215,7 +215,7 @@ def test_failed_search_decision_ends_the_search_and_fails_the_cell(tmp_path: Pat
 
 @pytest.mark.parametrize("query", ["Qorvex", ""])
 def test_later_searches_may_have_no_hits(query: str, tmp_path: Path) -> None:
-    """Its queries are few, or stand for none at all, so they tell nothing about the tokenizer."""
+    """Queries are few or absent, so they say nothing about the tokenizer."""
     samples = [{**SAMPLES[0], "question": "Qorvex?"}, *SAMPLES, *SAMPLES]
 
     def reply(request: dict[str, Any], attempt: int) -> Reply:
@@ -227,7 +227,7 @@ def test_later_searches_may_have_no_hits(query: str, tmp_path: Path) -> None:
         own = cell(tmp_path, running, "iterative=self_ask", samples=numbered)
         own = [each for each in own if "max_share" not in each]
         assert run_small(tmp_path, own) == EXIT_OK
-    assert all(found(row) for row in samples_in(tmp_path)[1:])
+    assert all(retrieved_ids(row) for row in samples_in(tmp_path)[1:])
 
 
 def test_failed_search_chain_resumes_at_the_failed_step(tmp_path: Path) -> None:

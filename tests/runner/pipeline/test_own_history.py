@@ -31,14 +31,14 @@ def samples() -> Iterator[dict[str, Any]]:
             yield {"id": f"{number}.{n}", "question": question, "history": history, "references": ["1932"]}
 
 
-def asked(shown: str) -> str:
+def question_in(shown: str) -> str:
     """The question in a prompt of a conversation, or of a single turn."""
     return shown.rpartition("Question")[2].partition(": ")[2].splitlines()[0]
 
 
 @pytest.fixture
 def server() -> Iterator[ChatServer]:
-    with chat_server(lambda request, attempt: Reply(f"own of {asked(last_message(request))}")) as running:
+    with chat_server(lambda request, attempt: Reply(f"own of {question_in(last_message(request))}")) as running:
         yield running
 
 
@@ -81,7 +81,7 @@ def test_failed_turn_fails_later_turns_until_the_next_run(
     works = server.script
 
     def fails(request: dict[str, Any], attempt: int) -> Reply:
-        return Reply(status=400) if asked(last_message(request)) == TALKS[0][0] else works(request, attempt)
+        return Reply(status=400) if question_in(last_message(request)) == TALKS[0][0] else works(request, attempt)
 
     server.script = fails
     assert run_small(tmp_path, options) == EXIT_CELL_FAILED

@@ -42,7 +42,7 @@ def counts(plan: SweepPlan) -> dict[str, tuple[int, bool]]:
     return {count.kind: (count.n_requests, count.is_exact) for count in plan.plan.requests}
 
 
-def asked(server: ChatServer, folder: Path, overrides: list[str], sweep_id: str) -> int:
+def count_requests(server: ChatServer, folder: Path, overrides: list[str], sweep_id: str) -> int:
     before = len(server.requests)
     assert run_small(folder, overrides, sweep_id=sweep_id) == 0
     return len(server.requests) - before
@@ -54,25 +54,25 @@ def test_vector_requests_are_planned_exactly(server: ChatServer, tmp_path: Path)
     assert n_of_chunks > 5
     assert planned == {"embedder_state": (1, True), "query_vectors": (1, True), "vectors": (n_of_chunks, True)}
     assert server.requests == []
-    assert asked(server, tmp_path, embedding(server), "first") == n_of_chunks + 2
+    assert count_requests(server, tmp_path, embedding(server), "first") == n_of_chunks + 2
     assert counts(plan_small(tmp_path, embedding(server, "top_k=3"))) == {}, "they are kept"
     of_two = counts(plan_small(tmp_path, *(embedding(server, f"chunk.size={size}") for size in (64, 96))))
-    assert of_two["vectors"] == (sum(n_of_chunks_at(server, tmp_path, size) for size in (64, 96)), False)
+    assert of_two["vectors"] == (sum(count_chunks(server, tmp_path, size) for size in (64, 96)), False)
 
 
-def n_of_chunks_at(server: ChatServer, folder: Path, size: int) -> int:
+def count_chunks(server: ChatServer, folder: Path, size: int) -> int:
     return counts(plan_small(folder, embedding(server, f"chunk.size={size}")))["vectors"][0]
 
 
 def test_plan_subtracts_received_vectors(server: ChatServer, tmp_path: Path) -> None:
-    """The plan subtracts finished blocks, and requests that were answered of the one that was broken off."""
+    """The plan subtracts finished blocks and the answered requests of the interrupted block."""
     small_chunks = embedding(server, "chunk.size=32")
-    n_all = n_of_chunks_at(server, tmp_path, 32)
+    n_all = count_chunks(server, tmp_path, 32)
     assert n_all > 16
     assert run_small(tmp_path, [*small_chunks, "run.max_requests=13"]) == 3
     planned = counts(plan_small(tmp_path, small_chunks))
     assert planned["vectors"] == (n_all - 12, True)
-    assert asked(server, tmp_path, small_chunks, "rest") == sum(n for n, _ in planned.values())
+    assert count_requests(server, tmp_path, small_chunks, "rest") == sum(n for n, _ in planned.values())
 
 
 def test_chunk_requests_of_a_large_corpus_are_estimated_from_a_sample(server: ChatServer, tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_chunk_requests_of_a_large_corpus_are_estimated_from_a_sample(server: Ch
     own = own_data(tmp_path, texts, [{"id": "q", "question": "Where is sentence 7?"}])
     overrides = embedding(server, *own, "chunk.size=32")
     n_planned, is_exact = counts(plan_small(tmp_path, overrides))["vectors"]
-    n_sent = asked(server, tmp_path, overrides, "first") - 2
+    n_sent = count_requests(server, tmp_path, overrides, "first") - 2
     assert n_sent <= n_planned <= 1.25 * n_sent
     assert not is_exact
 
@@ -88,14 +88,14 @@ def test_chunk_requests_of_a_large_corpus_are_estimated_from_a_sample(server: Ch
 def test_planned_rerank_pairs_bound_the_pairs_sent(server: ChatServer, tmp_path: Path) -> None:
     ((kind, (n_planned, is_exact)),) = counts(plan_small(tmp_path, reranking(server))).items()
     assert (kind, n_planned, is_exact) == ("reranked_hits", 12 * 3, False)
-    assert 0 < asked(server, tmp_path, reranking(server), "first") <= n_planned
+    assert 0 < count_requests(server, tmp_path, reranking(server), "first") <= n_planned
 
 
 def test_planned_rerank_requests_exclude_scored_pairs(server: ChatServer, tmp_path: Path) -> None:
-    asked(server, tmp_path, reranking(server, "reranker.depth=3"), "first")
+    count_requests(server, tmp_path, reranking(server, "reranker.depth=3"), "first")
     ((_, (n_planned, is_exact)),) = counts(plan_small(tmp_path, reranking(server))).items()
     assert is_exact
-    assert asked(server, tmp_path, reranking(server), "second") == n_planned
+    assert count_requests(server, tmp_path, reranking(server), "second") == n_planned
 
 
 def test_plan_reports_a_budget_that_is_too_small(

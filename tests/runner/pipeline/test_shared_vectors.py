@@ -13,7 +13,7 @@ from runner.pipeline.search.dense_search import DenseHits
 from tests.runner.pipeline.fixed import LetterCounts, fixed_cell, graph_in, run_all
 
 
-def kept_after(store: Store, *indexes: VectorIndex) -> dict[str, int]:
+def count_entries_after(store: Store, *indexes: VectorIndex) -> dict[str, int]:
     """Return the number of stored results of each kind after cells with these indexes."""
     for index in indexes:
         graph = graph_in(store, fixed_cell(retriever=Dense(LetterCounts(), index, depth=6)))
@@ -24,10 +24,10 @@ def kept_after(store: Store, *indexes: VectorIndex) -> dict[str, int]:
 
 def test_quantisers_and_dimensions_share_the_vectors(tmp_path: Path) -> None:
     indexes = (Flat(), Truncated(8), Truncated(16), Int8(), Int8(dimensions=8), Binary(), Binary(dimensions=16))
-    kept = kept_after(Store(tmp_path), *indexes)
+    kept = count_entries_after(Store(tmp_path), *indexes)
     assert kept == {"vectors": 1, "query_vectors": 1, "vector_index": 7, "dense_hits": 7}
 
 
 def test_rescoring_settings_share_the_index(tmp_path: Path) -> None:
     indexes = (Int8(), Int8(rescore=False), Int8(oversampling=2.0))
-    assert kept_after(Store(tmp_path), *indexes)["vector_index"] == 1
+    assert count_entries_after(Store(tmp_path), *indexes)["vector_index"] == 1

@@ -14,7 +14,7 @@ QUESTION = {"id": "1", "question": "When was the bridge opened?", "references": 
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> list[str]:
+def jsonl_overrides(tmp_path: Path) -> list[str]:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "bridge.md").write_text("The bridge was opened in 1932.", encoding="utf-8")
     ask(tmp_path, QUESTION)
@@ -27,16 +27,16 @@ def ask(folder: Path, *questions: dict[str, object]) -> None:
 
 
 def test_edited_question_does_not_read_the_documents_again(
-    tmp_path: Path, own: list[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, jsonl_overrides: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert run_small(tmp_path, own) == 0
+    assert run_small(tmp_path, jsonl_overrides) == 0
 
     def read_again(path: Path, options: ReadingOptions) -> None:
         raise AssertionError(f"{path} was read again")
 
     monkeypatch.setattr(document_source, "read_documents", read_again)
     ask(tmp_path, QUESTION, {**QUESTION, "id": "2", "question": "What was opened in 1932?"})
-    assert run_small(tmp_path, own, sweep_id="again") == 0
+    assert run_small(tmp_path, jsonl_overrides, sweep_id="again") == 0
     (cell,), (again,) = cells_in(tmp_path), cells_in(tmp_path, "again")
     assert (cell.dataset["n_samples"], again.dataset["n_samples"]) == (1, 2)
     assert again.reused["chunks"]
@@ -44,14 +44,14 @@ def test_edited_question_does_not_read_the_documents_again(
     assert (len(entries["source"]), len(entries["data"]), len(entries["corpus"])) == (1, 2, 1)
 
 
-def test_document_added_to_a_folder_is_read(tmp_path: Path, own: list[str]) -> None:
-    assert run_small(tmp_path, own) == 0
+def test_document_added_to_a_folder_is_read(tmp_path: Path, jsonl_overrides: list[str]) -> None:
+    assert run_small(tmp_path, jsonl_overrides) == 0
     (tmp_path / "docs" / "tower.md").write_text("The tower is red.", encoding="utf-8")
-    assert run_small(tmp_path, own, sweep_id="again") == 0
+    assert run_small(tmp_path, jsonl_overrides, sweep_id="again") == 0
     assert cells_in(tmp_path, "again")[0].dataset["n_documents"] == 2
 
 
-def test_loading_over_the_source_equals_loading_directly(tmp_path: Path, own: list[str]) -> None:
+def test_loading_over_the_source_equals_loading_directly(tmp_path: Path, jsonl_overrides: list[str]) -> None:
     dataset = Jsonl(str(tmp_path / "docs"), str(tmp_path / "questions.jsonl"))
     assert dataset.source is not None
     assert dataset.load_over(*dataset.source.read()) == dataset.load()

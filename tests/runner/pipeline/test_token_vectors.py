@@ -63,7 +63,7 @@ class TestLetterVectors(TokenVectorEncoderContract):
 
 
 @pytest.fixture(autouse=True)
-def _as_new(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _reset(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(encoded_blocks, "BLOCK_CHARACTERS", 70)
     Breakable.calls.clear()
     Breakable.breaks_at = 0
@@ -80,13 +80,13 @@ def stages(store: Store, kind: type[Stage[Any]], **fields: Any) -> list[Any]:
     return [stage for stage in graph_in(store, cell).result.upstream() if isinstance(stage, kind)]
 
 
-def kept(store: Store, stage: Stage[Any]) -> Any:
+def decode_stored(store: Store, stage: Stage[Any]) -> Any:
     entry = store.find(stage.kind, stage.key)
     assert entry is not None
     return stage.codec.decode(entry.parts())
 
 
-def kept_bytes(store: Store) -> dict[str, bytes]:
+def stored_bytes(store: Store) -> dict[str, bytes]:
     (stage,) = stages(store, ChunkTokenVectors)
     entry = store.find(stage.kind, stage.key)
     assert entry is not None
@@ -94,7 +94,7 @@ def kept_bytes(store: Store) -> dict[str, bytes]:
 
 
 def test_token_vectors_before_a_kill_are_not_encoded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The resumed result is to the byte that of a single block."""
+    """The resumed result equals the result of a single block byte for byte."""
     store, whole = Store(tmp_path / "broken"), Store(tmp_path / "whole")
     Breakable.breaks_at = 3
     with pytest.raises(KeyboardInterrupt):
@@ -106,13 +106,13 @@ def test_token_vectors_before_a_kill_are_not_encoded_again(tmp_path: Path, monke
     assert len(texts) == len(set(texts))
     monkeypatch.setattr(encoded_blocks, "BLOCK_CHARACTERS", 1_000_000)
     run_all(whole, *stages(whole, ChunkTokenVectors))
-    assert kept_bytes(store) == kept_bytes(whole)
+    assert stored_bytes(store) == stored_bytes(whole)
 
 
 def best(store: Store, found: Any, query: int, chunks: list[int]) -> list[int]:
     """The 6 best of these chunks for a query; of equal ones the first."""
     pairs = np.array([(query, chunk) for chunk in chunks], dtype=np.int32).reshape(-1, 2)
-    scores = score_pairs(kept(store, found.queries).multi, kept(store, found.chunks).multi, pairs)
+    scores = score_pairs(decode_stored(store, found.queries).multi, decode_stored(store, found.chunks).multi, pairs)
     return [chunks[place] for place in np.argsort(-scores, kind="stable")[:6]]
 
 
@@ -120,21 +120,21 @@ def test_late_interaction_hits_are_the_best_of_all_chunks(tmp_path: Path) -> Non
     store = Store(tmp_path)
     (found,) = stages(store, LateInteractionHits)
     run_all(store, found)
-    n_chunks = len(kept(store, found.chunks))
-    for query, ranking in enumerate(rankings_of(kept(store, found))):
+    n_chunks = len(decode_stored(store, found.chunks))
+    for query, ranking in enumerate(rankings_of(decode_stored(store, found))):
         assert ranking == best(store, found, query, list(range(n_chunks)))
 
 
 def test_late_interaction_ranks_the_union_of_its_candidates(tmp_path: Path) -> None:
-    """Each search for candidates is the stage that a simpler retriever has."""
+    """Each search for candidates equals the stage of a simpler retriever."""
     store = Store(tmp_path)
     own = {"retriever": replace(SEARCH, candidates={"words": WORDS, "meaning": MEANING})}
     (found,) = stages(store, LateInteractionHits, **own)
     run_all(store, found)
     (words,), (meaning,) = stages(store, SparseHits, retriever=bm25()), stages(store, DenseHits, **own)
     assert {candidates.key for candidates in found.candidates} == {words.key, meaning.key}
-    each = [rankings_of(kept(store, search)) for search in (words, meaning)]
-    for query, ranking in enumerate(rankings_of(kept(store, found))):
+    each = [rankings_of(decode_stored(store, search)) for search in (words, meaning)]
+    for query, ranking in enumerate(rankings_of(decode_stored(store, found))):
         assert ranking == best(store, found, query, sorted({*each[0][query], *each[1][query]}))
 
 
@@ -163,8 +163,8 @@ def test_token_vector_search_separates_parallel_corpora(tmp_path: Path) -> None:
     store = Store(tmp_path)
     (found,) = stages(store, LateInteractionHits, dataset=FixedData(side_by_side=True))
     run_all(store, found)
-    documents = kept(store, found.chunks.chunks.chunks).document
-    hits: Hits = kept(store, found)
+    documents = decode_stored(store, found.chunks.chunks.chunks).document
+    hits: Hits = decode_stored(store, found)
     east, west = rankings_of(hits)[:2], rankings_of(hits)[2:]
     assert all(ranking and {documents[chunk] for chunk in ranking} <= {0, 1} for ranking in east)
     assert all(ranking and {documents[chunk] for chunk in ranking} <= {2, 3} for ranking in west)

@@ -15,7 +15,7 @@ HYBRID = ["hybrid, reranked, judged"]
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Row]:
+def computed_rows(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Row]:
     return computed(tmp_path_factory.mktemp("guard"))
 
 
@@ -25,8 +25,8 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Row]:
     return computed(tmp_path_factory.mktemp("hybrid"), HYBRID)
 
 
-def test_every_stage_result_matches_the_version_table(found: Mapping[str, Row]) -> None:
-    wrong = disagreements(read_table(), found, kinds())
+def test_every_stage_result_matches_the_version_table(computed_rows: Mapping[str, Row]) -> None:
+    wrong = disagreements(read_table(), computed_rows, kinds())
     assert wrong == [], "\n".join(wrong)
 
 
@@ -34,8 +34,8 @@ def test_stage_kinds_are_unique() -> None:
     assert sorted(kinds()) == sorted(cls.kind for cls in stage_classes())
 
 
-def test_repeated_computations_give_equal_results(found: Mapping[str, Row], tmp_path: Path) -> None:
-    assert computed(tmp_path) == found
+def test_repeated_computations_give_equal_results(computed_rows: Mapping[str, Row], tmp_path: Path) -> None:
+    assert computed(tmp_path) == computed_rows
 
 
 def test_changed_result_under_the_same_key_requires_a_version(
@@ -65,9 +65,9 @@ def test_raised_version_requires_only_a_table_update(
     assert not any("Raise `version`" in line for line in wrong)
 
 
-def test_version_table_reports_missing_and_extra_rows(found: Mapping[str, Row]) -> None:
-    table = {kind: row for kind, row in found.items() if kind != "context"}
-    wrong = disagreements({**table, "gone": found["context"]}, found, {**kinds(), "unseen": object})
+def test_version_table_reports_missing_and_extra_rows(computed_rows: Mapping[str, Row]) -> None:
+    table = {kind: row for kind, row in computed_rows.items() if kind != "context"}
+    wrong = disagreements({**table, "gone": computed_rows["context"]}, computed_rows, {**kinds(), "unseen": object})
     assert [line.split(".")[0] for line in wrong] == [
         "context: a new kind without a row",
         "gone: the table has a row for it, and there is no such stage",

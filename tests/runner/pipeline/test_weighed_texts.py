@@ -50,7 +50,7 @@ class TestLetterWeights(TokenWeigherContract):
 
 
 @pytest.fixture(autouse=True)
-def _as_new(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _reset(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(encoded_blocks, "BLOCK_CHARACTERS", 70)
     Breakable.calls.clear()
     Breakable.breaks_at = 0
@@ -63,13 +63,13 @@ def stages(store: Store, kind: type[Stage[Any]], **fields: Any) -> list[Any]:
     return [stage for stage in graph_in(store, cell).result.upstream() if isinstance(stage, kind)]
 
 
-def kept(store: Store, stage: Stage[Any]) -> Any:
+def decode_stored(store: Store, stage: Stage[Any]) -> Any:
     entry = store.find(stage.kind, stage.key)
     assert entry is not None
     return stage.codec.decode(entry.parts())
 
 
-def kept_bytes(store: Store) -> dict[str, bytes]:
+def stored_bytes(store: Store) -> dict[str, bytes]:
     (stage,) = stages(store, WeighedChunks)
     entry = store.find(stage.kind, stage.key)
     assert entry is not None
@@ -77,7 +77,7 @@ def kept_bytes(store: Store) -> dict[str, bytes]:
 
 
 def test_weighed_chunks_are_not_weighed_again_after_a_kill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The resumed result is to the byte that of a single block."""
+    """The result in several blocks equals the result of a single block byte for byte."""
     store, whole = Store(tmp_path / "broken"), Store(tmp_path / "whole")
     Breakable.breaks_at = 3
     with pytest.raises(KeyboardInterrupt):
@@ -89,16 +89,16 @@ def test_weighed_chunks_are_not_weighed_again_after_a_kill(tmp_path: Path, monke
     assert len(texts) == len(set(texts))
     monkeypatch.setattr(encoded_blocks, "BLOCK_CHARACTERS", 1_000_000)
     run_all(whole, *stages(whole, WeighedChunks))
-    assert kept_bytes(store) == kept_bytes(whole)
+    assert stored_bytes(store) == stored_bytes(whole)
 
 
 def test_token_weight_hits_have_the_largest_inner_products(tmp_path: Path) -> None:
     store = Store(tmp_path)
     (found,) = stages(store, TokenHits)
     run_all(store, found)
-    chunks, queries = kept(store, found.built.encoded), kept(store, found.queries)
+    chunks, queries = decode_stored(store, found.built.encoded), decode_stored(store, found.queries)
     products = _dense(queries) @ _dense(chunks).T
-    hits: Hits = kept(store, found)
+    hits: Hits = decode_stored(store, found)
     for query, ranking in enumerate(rankings_of(hits)):
         assert ranking == sorted(np.flatnonzero(products[query]), key=lambda chunk: -products[query, chunk])[:6]
 
@@ -113,8 +113,8 @@ def test_token_weight_search_separates_parallel_corpora(tmp_path: Path) -> None:
     store = Store(tmp_path)
     (found,) = stages(store, TokenHits, dataset=FixedData(side_by_side=True))
     run_all(store, found)
-    documents = kept(store, found.built.encoded.chunks.chunks).document
-    east, west = rankings_of(kept(store, found))[:2], rankings_of(kept(store, found))[2:]
+    documents = decode_stored(store, found.built.encoded.chunks.chunks).document
+    east, west = rankings_of(decode_stored(store, found))[:2], rankings_of(decode_stored(store, found))[2:]
     assert all(ranking and {documents[chunk] for chunk in ranking} <= {0, 1} for ranking in east)
     assert all(ranking and {documents[chunk] for chunk in ranking} <= {2, 3} for ranking in west)
 

@@ -35,7 +35,7 @@ def chosen(
     return choose(tied, [place < n_near for place in range(len(tied))], compared, metric, means)
 
 
-def said(choice: Choice, metric: str = "f1") -> str:
+def choice_line(choice: Choice, metric: str = "f1") -> str:
     return str(choice_text(choice, metric, "all samples", lambda own: own.cell_id, larger_is_better=True))
 
 
@@ -45,7 +45,7 @@ FEW = cell("few", 0.3, tokens=100)
 
 def test_cells_equal_to_the_best_are_counted_separately() -> None:
     equal = cell("bm25", 0.3125, top_k=8, tokens=900)
-    text = said(chosen([[BM25, equal], [DENSE]], cell("none", 0.1)))
+    text = choice_line(chosen([[BM25, equal], [DENSE]], cell("none", 0.1)))
     assert "It does not differ significantly from 1 of the 2 other cells (1 more has the same f1)" in text
 
 
@@ -74,7 +74,7 @@ def test_ranking_metric_prefers_the_equal_cell_with_most_gold_in_prompt() -> Non
     assert (choice.cell, choice.equal, choice.least_covered) == (many, (few, many), few)
     assert chosen([[few, many]]).cell is few, "by a metric that sees prompts tokens decide"
     assert chosen([[few, many]]).least_covered is None
-    assert said(choice, "mrr") == (
+    assert choice_line(choice, "mrr") == (
         "Take bm258: it has the best mrr over all samples (0.5000) with 800 tokens of context per question (bm252 has "
         "200), and all other cells are significantly worse. bm252 has the same mrr for every sample, but brings 60% of "
         "the gold into the prompt; bm258 brings 90%."
@@ -132,7 +132,7 @@ def test_ranking_metric_prefers_the_equal_cell_with_most_gold_in_prompt() -> Non
 def test_choice_sentence_names_one_cell_and_the_reason(
     tied: list[list[CellResult]], worse: list[CellResult], sentence: str
 ) -> None:
-    assert said(chosen(tied, *worse)) == sentence
+    assert choice_line(chosen(tied, *worse)) == sentence
 
 
 def test_choice_sentence_counts_the_samples_with_a_value() -> None:
@@ -142,7 +142,7 @@ def test_choice_sentence_counts_the_samples_with_a_value() -> None:
 
 
 def test_single_equal_cell_is_counted_in_the_choice_sentence() -> None:
-    sentence = said(chosen([[BM25, cell("bm25", 0.3125, top_k=4)]], cell("none", 0.1)))
+    sentence = choice_line(chosen([[BM25, cell("bm25", 0.3125, top_k=4)]], cell("none", 0.1)))
     assert sentence == (
         "Take bm252: it has the best f1 over all samples (0.3125), and none2 is significantly worse. 1 other cell has "
         "the same f1 for every sample."
@@ -150,7 +150,7 @@ def test_single_equal_cell_is_counted_in_the_choice_sentence() -> None:
 
 
 def test_choice_of_equal_cells_reports_the_tokens_of_the_cell_to_take() -> None:
-    sentence = said(chosen([[FEW, cell("many", 0.3, tokens=400)]]))
+    sentence = choice_line(chosen([[FEW, cell("many", 0.3, tokens=400)]]))
     assert sentence == (
         "Take few2: both cells have the same f1 for every sample (0.3000). It takes 100 tokens of context per question "
         "(many2 has 400)."
@@ -162,7 +162,7 @@ def test_varying_conditions_have_no_recommended_cell() -> None:
         replace(own, axes={"retriever": "given", "retriever.noise_rate": rate})
         for own, rate in ((cell("easy", 1.0), 0), (cell("harder", 0.8), 0.4), (cell("hard", 0.2), 1))
     ]
-    text = said(chosen([[rates[0]]], *rates[1:]))
+    text = choice_line(chosen([[rates[0]]], *rates[1:]))
     assert text == (
         "Compare cells at one retriever.noise_rate, which sets how hard the test is. By f1 over all samples, easy2 "
         "has the best mean (1.0000) and hard2 the worst (0.2000)."
@@ -174,7 +174,7 @@ def test_conditions_with_equal_values_share_the_best_mean() -> None:
         replace(own, axes={"retriever": "given", "retriever.noise_rate": rate})
         for own, rate in ((cell("easy", 1.0), 0), (cell("harder", 1.0), 0.4), (cell("hard", 0.2), 1))
     ]
-    text = said(chosen([rates[:2]], rates[2]))
+    text = choice_line(chosen([rates[:2]], rates[2]))
     assert "easy2 and 1 other cell have the best mean (1.0000) and hard2 the worst (0.2000)." in text
 
 
@@ -184,14 +184,14 @@ def test_cheaper_cell_is_chosen_only_within_one_standard_error() -> None:
     assert chosen(tied, near=2).cell is cheap
     choice = chosen(tied, near=1)
     assert choice.cell.cell_id == "small2", "the cheapest of the cells with the best mean"
-    assert said(choice).startswith(
+    assert choice_line(choice).startswith(
         "Take small2: it has the best f1 over all samples (1.0000) with 209 tokens of context per question (cheap2 "
         "has 48). It does not differ significantly from cheap2, which is more than one standard error worse."
     )
 
 
 def test_choice_sentence_reports_that_no_near_cell_is_cheaper() -> None:
-    text = said(chosen([[BM25], [DENSE], [cell("cheap", 0.1, tokens=10)]], near=2))
+    text = choice_line(chosen([[BM25], [DENSE], [cell("cheap", 0.1, tokens=10)]], near=2))
     assert text.endswith(
         "It does not differ significantly from any of the 2 other cells; none within one standard error of it is "
         "noticeably cheaper."

@@ -64,7 +64,7 @@ def as_json(body: bytes) -> dict[str, Any]:
 
 
 @pytest.fixture(autouse=True)
-def own_provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def fresh_provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Forget the provider between tests, and stop its thread."""
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)

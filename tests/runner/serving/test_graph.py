@@ -35,7 +35,7 @@ def facts(data: Data, store: Store) -> Any:
     return facts_of("fixed", content, data.parts.partition, find_or_make(data.parts.partition, store))
 
 
-def kept_in(store: Store, stages: list[Stage[Any]]) -> CachedStages:
+def cached_stages(store: Store, stages: list[Stage[Any]]) -> CachedStages:
     files = []
     for stage in stages:
         entry = store.find(stage.kind, stage.key)
@@ -44,7 +44,7 @@ def kept_in(store: Store, stages: list[Stage[Any]]) -> CachedStages:
     return CachedStages(Path("/"), stages, files)
 
 
-def without_alarm(cell: Cell) -> Cell:
+def remove_alarm(cell: Cell) -> Cell:
     """A question alone may find nothing."""
     index = getattr(cell.retriever, "sparse_index", None)
     if not isinstance(index, Bm25):
@@ -66,11 +66,12 @@ class Answered:
         pool = cell.examples.dataset and facts(load_data(cell.examples.dataset, store), store)
         chosen = {name: own["chosen"] for name, own in steps.get("sets", {"": {"chosen": None}}).items()}
         self.graphs = {
-            name: served_graph(without_evaluation(without_alarm(cell)), facts(self.graph.data, store), pool, reranker)
+            name: served_graph(without_evaluation(remove_alarm(cell)), facts(self.graph.data, store), pool, reranker)
             for name, reranker in chosen.items()
         }
         self.kept = {
-            name: kept_in(store, needed_stages(graph.targets, graph.samples)) for name, graph in self.graphs.items()
+            name: cached_stages(store, needed_stages(graph.targets, graph.samples))
+            for name, graph in self.graphs.items()
         }
 
     def ask(self, sample: Sample) -> tuple[ServedGraph, QuestionRun]:

@@ -63,7 +63,7 @@ class Echo:
                 yield Answer(request.id, AnswerState.OK, prompt)
 
 
-def _asked(ask: Ask, prompt: str) -> Answer:
+def _ask_about(ask: Ask, prompt: str) -> Answer:
     about = Sample(prompt, "", Kind.QA, "", ())
     return ask([Request(prompt, chat("", prompt), about, ())])[0]
 
@@ -86,7 +86,7 @@ class AskOnce:
         refused = []
         for own in evidence:
             extract = own.extracts[0]
-            said = _asked(ask, f"{name}: {extract.text}")
+            said = _ask_about(ask, f"{name}: {extract.text}")
             if said.state is AnswerState.ERROR:
                 refused.append(NotDrafted(own, Refusal.FAILED, said.error))
             elif "DECLINE" in extract.text:
@@ -129,7 +129,7 @@ class Marks:
         return [self._verdict(draft, ask) for draft in drafts]
 
     def _verdict(self, draft: Draft, ask: Ask) -> GateVerdict:
-        if self.llm and _asked(ask, f"{self.mark}? {draft.question}").state is AnswerState.ERROR:
+        if self.llm and _ask_about(ask, f"{self.mark}? {draft.question}").state is AnswerState.ERROR:
             return GateVerdict(VerdictState.FAILED, detail="down")
         if self.mark not in draft.question:
             return PASSED
@@ -156,7 +156,7 @@ class InMemory:
 
 
 def texts(n: int, marks: Mapping[int, str] | None = None) -> tuple[tuple[str, str], ...]:
-    """So many documents, each about a number of its own, some with a mark."""
+    """Documents in the given number, each about its own number, some with a mark."""
     return tuple(
         (
             f"d{number:03}",

@@ -49,7 +49,7 @@ READING = Wording("Read.", "READ {question}\n---\n{documents}", "Again.")
 COMPARING = Wording("Compare.", "COMPARE {question}|{references}|{answer}|", "Again.")
 
 
-def shown(request: Request) -> str:
+def user_prompt(request: Request) -> str:
     """Return the prompt of the request."""
     return next(message.content for message in request.messages if message.role == "user")
 
@@ -58,7 +58,7 @@ def reader_of(known: Callable[[str], str]) -> Callable[[Request], str]:
     """Answers what `known` makes of the documents shown; compares by whether the reference is in the answer."""
 
     def reply(request: Request) -> str:
-        text = shown(request)
+        text = user_prompt(request)
         if text.startswith("COMPARE"):
             _, references, answer, _ = text.split("|")
             return json.dumps({"reason": "by its words", "match": references.removeprefix("[1] ") in answer})

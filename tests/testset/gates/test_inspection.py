@@ -9,7 +9,7 @@ from components.testset.records import GateVerdict, Quote, VerdictState
 from components.testset.wording import Wording
 from tests.contracts.asking_gate_contract import AskingGateContract
 from tests.contracts.judge_contract import ScriptedJudge
-from tests.testset.gates.asking import CORPUS, LENGTH, LLM, draft, shown
+from tests.testset.gates.asking import CORPUS, LENGTH, LLM, draft, user_prompt
 
 WORDING = Wording("", "{question}|{references}|{quotes}|{expression}|\n{documents}", "Again.")
 GATE = Inspection(LLM, WORDING, max_attempts=2)
@@ -31,7 +31,7 @@ class TestInspection(AskingGateContract):
     reason = "dropped_by_inspector"
 
     def reply(self, request: Request) -> str:
-        return json.dumps({"reason": "as seen", "grade": 0 if "nice" in shown(request) else 2})
+        return json.dumps({"reason": "as seen", "grade": 0 if "nice" in user_prompt(request) else 2})
 
 
 def inspect(reply: dict[str, object], **changes: object) -> GateVerdict:
@@ -86,7 +86,7 @@ def test_invalid_correction_is_unreadable(changes: dict[str, object]) -> None:
 def test_inspection_request_contains_the_whole_draft_and_documents() -> None:
     ask = ScriptedJudge(TestInspection().reply)
     GATE.verdicts([replace(LENGTH, expression="1 + 1")], CORPUS, ask)
-    text = shown(ask.requests[0])
+    text = user_prompt(ask.requests[0])
     assert text.startswith(
         f"{LENGTH.question}|[1] 17.6 km|[1] [1] Line 2|1 + 1|\n<document 1>The Oakham tram\n[1] Line"
     )

@@ -24,7 +24,7 @@ from tests.testset.gates.asking import (
     draft,
     numbers_in,
     reader_of,
-    shown,
+    user_prompt,
 )
 
 ANSWERABLE = Answerable(LLM, READING, COMPARING, max_attempts=2, tags=False)
@@ -52,7 +52,7 @@ class TestClosedBook(AskingGateContract):
     reason = "closed_book"
 
     def reply(self, request: Request) -> str:
-        return json.dumps({"reason": "known", "answer": "Paris" if "France" in shown(request) else ""})
+        return json.dumps({"reason": "known", "answer": "Paris" if "France" in user_prompt(request) else ""})
 
 
 class TestEachDocument(AskingGateContract):
@@ -70,7 +70,7 @@ def test_reader_request_contains_only_the_gold_and_its_title() -> None:
     gold = replace(LENGTH, gold=(replace(LENGTH.gold[0], end=42),))
     ask = ScriptedJudge(reader_of(lambda _: "17.6 km"))
     ANSWERABLE.verdicts([gold], CORPUS, ask)
-    assert shown(ask.requests[0]) == (
+    assert user_prompt(ask.requests[0]) == (
         "READ How long is line 2 of the Oakham tram?\n---\n<document 1>The Oakham tram\n"
         "Line 2 of the Oakham tram is 17.6 km long.\n</document 1>"
     )
@@ -98,7 +98,7 @@ def test_failed_comparison_is_unparsable_or_failed(
     compare: Callable[[Request], str | Answer], state: VerdictState, reason: str
 ) -> None:
     def script(request: Request) -> str | Answer:
-        is_comparison = shown(request).startswith("COMPARE")
+        is_comparison = user_prompt(request).startswith("COMPARE")
         return compare(request) if is_comparison else '{"reason": "", "answer": "long, long ago"}'
 
     (verdict,) = ANSWERABLE.verdicts([LENGTH], CORPUS, ScriptedJudge(script))
@@ -118,7 +118,9 @@ def test_reading_gate_without_gold_asks_no_model() -> None:
 def test_later_turn_is_read_with_its_history() -> None:
     ask = ScriptedJudge(reader_of(lambda _: "19"))
     assert ANSWERABLE.verdicts([LATER], CORPUS, ask)[0].state is VerdictState.PASSED
-    assert "user: How long is line 2 of the Oakham tram?\nassistant: 17.6 km\nuser: And how" in shown(ask.requests[0])
+    assert "user: How long is line 2 of the Oakham tram?\nassistant: 17.6 km\nuser: And how" in user_prompt(
+        ask.requests[0]
+    )
 
 
 @pytest.mark.parametrize("gate", [ANSWERABLE, CLOSED_BOOK, EACH_DOCUMENT])
@@ -132,7 +134,7 @@ def test_each_document_gate_leaves_out_each_document_once() -> None:
     ask = ScriptedJudge(reader_of(numbers_in))
     (verdict,) = EACH_DOCUMENT.verdicts([BOTH], CORPUS, ask)
     assert verdict.state is VerdictState.PASSED
-    texts = [shown(request) for request in ask.calls[0]]
+    texts = [user_prompt(request) for request in ask.calls[0]]
     assert [("17.6" in text, "40 million" in text) for text in texts] == [(False, True), (True, False)]
 
 
@@ -147,7 +149,7 @@ def test_each_document_gate_skips_one_document_and_rejects_too_many() -> None:
 
 def test_unneeded_document_rejects_despite_other_unreadable_replies() -> None:
     def script(request: Request) -> str:
-        return '{"reason": "", "answer": "17.6 km; 40 million"}' if "17.6" in shown(request) else "?"
+        return '{"reason": "", "answer": "17.6 km; 40 million"}' if "17.6" in user_prompt(request) else "?"
 
     (verdict,) = EACH_DOCUMENT.verdicts([BOTH], CORPUS, ScriptedJudge(script))
     assert (verdict.reason, verdict.detail) == ("document_not_needed", "bank: 17.6 km; 40 million")

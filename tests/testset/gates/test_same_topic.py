@@ -6,7 +6,7 @@ from components.testset.gates.same_topic import SameTopic
 from components.testset.wording import Wording
 from tests.contracts.asking_gate_contract import AskingGateContract
 from tests.contracts.judge_contract import ScriptedJudge
-from tests.testset.gates.asking import CORPUS, LENGTH, LLM, draft, shown
+from tests.testset.gates.asking import CORPUS, LENGTH, LLM, draft, user_prompt
 
 GATE = SameTopic(LLM, Wording("", "{question}|{references}\n{options}", "Again."), seed=0, max_attempts=2, tags=False)
 
@@ -19,7 +19,7 @@ class TestSameTopic(AskingGateContract):
     reason = "other_topic"
 
     def reply(self, request: Request) -> str:
-        text = shown(request)
+        text = user_prompt(request)
         number = re.search(rf"\[(\d)\] {'Finance' if 'bank' in text.split('|')[0] else 'Transport'}", text)
         return f'{{"reason": "its words", "topic": {number[1] if number else 0}}}'
 
@@ -34,4 +34,4 @@ def test_questions_with_a_topic_are_classified_with_their_answer() -> None:
     assert not GATE.applies_to(replace(LENGTH, kind=Kind.SUMMARIZATION))
     ask = ScriptedJudge(TestSameTopic().reply)
     GATE.verdicts([LENGTH], CORPUS, ask)
-    assert "Oakham tram?|[1] 17.6 km\n" in shown(ask.requests[0])
+    assert "Oakham tram?|[1] 17.6 km\n" in user_prompt(ask.requests[0])

@@ -10,7 +10,7 @@ from components.testset.wording import Wording
 from tests.contracts.asking_gate_contract import AskingGateContract
 from tests.contracts.judge_contract import ScriptedJudge, failed
 from tests.testset.corpora import SmallCorpus
-from tests.testset.gates.asking import CORPUS, LATER, LENGTH, LLM, draft, shown
+from tests.testset.gates.asking import CORPUS, LATER, LENGTH, LLM, draft, user_prompt
 
 WORDING = Wording("", "{question}|{references}|{documents}", "Again.")
 GATE = SingleAnswer(LLM, WORDING, n_distractors=2, max_attempts=2, tags=False)
@@ -24,7 +24,7 @@ class TestSingleAnswer(AskingGateContract):
     reason = "several_answers"
 
     def reply(self, request: Request) -> str:
-        question, _, documents = shown(request).split("|")
+        question, _, documents = user_prompt(request).split("|")
         number = 1 if "fair" in documents.split("</document 1>")[0] else 2
         other = "the fair" if "19" in question else ""
         return json.dumps({"reason": "", "other_answer": other, "document": number if other else 0})
@@ -36,7 +36,7 @@ def test_gold_and_removed_documents_are_not_distractors() -> None:
     assert verdict.state is VerdictState.PASSED
     assert verdict.draft is not None
     assert verdict.draft.notes == {"distractors": "bank [0:57]; fair [0:49]"}
-    assert "Line 2 of the Oakham tram" not in shown(ask.requests[0])
+    assert "Line 2 of the Oakham tram" not in user_prompt(ask.requests[0])
     (verdict,) = GATE.verdicts([replace(LENGTH, removed=("bank",))], CORPUS, ask)
     assert verdict.draft is not None
     assert verdict.draft.notes == {"distractors": "fair [0:49]"}

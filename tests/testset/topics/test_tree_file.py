@@ -13,7 +13,7 @@ from tests.contracts.judge_contract import ScriptedJudge, failed
 from tests.testset.corpora import SmallCorpus
 
 
-def given(folder: Path, text: str, suffix: str = ".yaml", depth: int | None = None) -> GivenTopics:
+def tree_file(folder: Path, text: str, suffix: str = ".yaml", depth: int | None = None) -> GivenTopics:
     file = folder / f"tree{suffix}"
     file.write_text(text, encoding="utf-8")
     return GivenTopics(str(file), depth)
@@ -26,7 +26,7 @@ def topics(source: GivenTopics) -> list[Topic]:
 class TestContract(ComponentContract):
     @pytest.fixture(autouse=True)
     def _make(self, tmp_path: Path) -> None:
-        self.component = given(tmp_path, "[Loans]")
+        self.component = tree_file(tmp_path, "[Loans]")
 
 
 FORMS = {
@@ -43,7 +43,7 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_tree_file_form_gives_the_same_leaves(tmp_path: Path, form: str) -> None:
-    assert topics(given(tmp_path, *FORMS[form])) == [
+    assert topics(tree_file(tmp_path, *FORMS[form])) == [
         Topic("loans", ("Banking", "Loans")),
         Topic("cards", ("Banking", "Cards")),
         Topic("funds", ("Funds",), "a pool of money"),
@@ -61,7 +61,7 @@ def test_topic_tree_in_the_omnieval_layout_is_read(shared_data: Path) -> None:
 
 def test_topic_labels_are_restored_when_a_set_is_loaded(tmp_path: Path) -> None:
     tree = "银行: [基金, 贷款, Wealth management]\n投资: [基金, C++]\nAreas: [C]"
-    found = topics(given(tmp_path, tree))
+    found = topics(tree_file(tmp_path, tree))
     labels = labels_of(found)
     assert list(labels.values()) == [
         "银行 - 基金",
@@ -76,7 +76,7 @@ def test_topic_labels_are_restored_when_a_set_is_loaded(tmp_path: Path) -> None:
 
 
 def test_topic_names_lose_only_invisible_characters(tmp_path: Path) -> None:
-    found = topics(given(tmp_path, json.dumps({"a": ["x\u202ey\u0007\n z", "<script>", "🏦 银行"]}), ".json"))
+    found = topics(tree_file(tmp_path, json.dumps({"a": ["x\u202ey\u0007\n z", "<script>", "🏦 银行"]}), ".json"))
     assert [topic.path[1] for topic in found] == ["xy z", "<script>", "🏦 银行"]
     assert all(topic.slug.isascii() for topic in found)
 
@@ -111,7 +111,7 @@ MISTAKES = {
 @pytest.mark.parametrize("problem", MISTAKES)
 def test_each_invalid_tree_is_one_clear_error(tmp_path: Path, problem: str) -> None:
     text, message = MISTAKES[problem]
-    source = given(tmp_path, text)
+    source = tree_file(tmp_path, text)
     (found,) = source.check()
     assert found.startswith("path: ")
     with pytest.raises(DataError, match=message) as error:
@@ -133,12 +133,12 @@ def test_malformed_and_missing_tree_files_are_errors(tmp_path: Path) -> None:
 
 
 def test_tree_file_is_identified_by_its_content(tmp_path: Path) -> None:
-    one, other = given(tmp_path, "[A]").content_hash(), given(tmp_path, "[B]").content_hash()
-    assert one != other == given(tmp_path, "[B]", ".yml").content_hash()
+    one, other = tree_file(tmp_path, "[A]").content_hash(), tree_file(tmp_path, "[B]").content_hash()
+    assert one != other == tree_file(tmp_path, "[B]", ".yml").content_hash()
 
 
 @pytest.mark.parametrize("depth", [None, 1])
 def test_written_topics_are_read_back_equal(depth: int | None, tmp_path: Path) -> None:
     text, suffix = FORMS["flat"]
-    first = topics(given(tmp_path, text, suffix, depth))
-    assert topics(given(tmp_path, json.dumps(nest(first)), ".json")) == first
+    first = topics(tree_file(tmp_path, text, suffix, depth))
+    assert topics(tree_file(tmp_path, json.dumps(nest(first)), ".json")) == first

@@ -37,7 +37,7 @@ def keep_some(folder: str) -> None:
     sys.stdin.read()
 
 
-def kept(folder: Path) -> list[str]:
+def remaining_files(folder: Path) -> list[str]:
     """Without signs of life, and without what tells names of one kind apart."""
     places = [*(folder / "results").glob("*/*"), *(folder / "results").glob("*/logs/*"), *folder.glob("store/tmp/*")]
     names = [path.relative_to(folder) for path in places if path.name != "logs"]
@@ -62,16 +62,18 @@ def test_prune_removes_files_of_killed_processes_only(tmp_path: Path) -> None:
             clear_queues(results, drivers := drivers_in(results))
             clear_probes(store)
             assert store_command(prune) == 0
-            assert kept(tmp_path) == [*ALL, "store/tmp/probe"]
+            assert remaining_files(tmp_path) == [*ALL, "store/tmp/probe"]
         finally:
             driver.kill()
 
     assert store_command(prune) == 0
-    assert kept(tmp_path) == ALL
+    assert remaining_files(tmp_path) == ALL
     ours = new_queue(results / "two", drivers)
     ours.mkdir()
     clear_queues(results, drivers)
-    assert kept(tmp_path) == ["results/one/logs/1_0_log.err", *ALL[3:]], "pickles may be those of a live driver's jobs"
+    assert remaining_files(tmp_path) == ["results/one/logs/1_0_log.err", *ALL[3:]], (
+        "pickles may be those of a live driver's jobs"
+    )
     assert ours.is_dir()
 
 

@@ -95,7 +95,7 @@ class TestAStage:
 
 
 @pytest.fixture(scope="module")
-def found(cluster: Bed) -> dict[str, Any]:
+def cluster_facts(cluster: Bed) -> dict[str, Any]:
     """While two stages run on the head, a node comes on which another SciPy is installed, then one that begins a
     third stage and is killed under it, as are the workers of the other two.
     """
@@ -120,23 +120,25 @@ def found(cluster: Bed) -> dict[str, Any]:
 
 
 class TestNodes:
-    def test_ray_cluster_refuses_nodes_with_different_versions(self, found: dict[str, Any]) -> None:
-        refusal, *lost = found["lines"]
+    def test_ray_cluster_refuses_nodes_with_different_versions(self, cluster_facts: dict[str, Any]) -> None:
+        refusal, *lost = cluster_facts["lines"]
         assert "of the Ray cluster is not used: scipy is 0.0.1 there and" in refusal
         assert {line.rpartition("; ")[2] for line in lost} == {"trying it again"}
 
-    def test_lost_ray_node_loses_no_result(self, found: dict[str, Any]) -> None:
-        assert found["errors"] == [""]
-        assert found["total"] == 1 + sum(range(12))
-        assert found["temporary"] == []
+    def test_lost_ray_node_loses_no_result(self, cluster_facts: dict[str, Any]) -> None:
+        assert cluster_facts["errors"] == [""]
+        assert cluster_facts["total"] == 1 + sum(range(12))
+        assert cluster_facts["temporary"] == []
 
-    def test_ray_nodes_share_the_budget(self, found: dict[str, Any]) -> None:
-        assert found["reached"] == "run.max_requests=3"
-        assert found["n_requests"] == 3
-        assert found["n_ended"] == 12 + 1 + 3
+    def test_ray_nodes_share_the_budget(self, cluster_facts: dict[str, Any]) -> None:
+        assert cluster_facts["reached"] == "run.max_requests=3"
+        assert cluster_facts["n_requests"] == 3
+        assert cluster_facts["n_ended"] == 12 + 1 + 3
 
-    def test_ray_prints_no_messages(self, found: dict[str, Any]) -> None:
-        assert [line for line in found["output"].splitlines() if "Failed to determine local IP" not in line] == []
+    def test_ray_prints_no_messages(self, cluster_facts: dict[str, Any]) -> None:
+        assert [
+            line for line in cluster_facts["output"].splitlines() if "Failed to determine local IP" not in line
+        ] == []
 
 
 def _other_scipy(folder: Path) -> Path:

@@ -37,7 +37,7 @@ def write(store: Store, key: str = KEY, *, partial: bool = False) -> StoredResul
     return store.write(KIND, key, PAYLOAD, seconds=1.5, made_from={"stage": KIND}, partial=partial)
 
 
-def found(store: Store) -> StoredResult:
+def read_entry(store: Store) -> StoredResult:
     """The entry as another process finds it, in the same run: its checksums were not compared yet."""
     entry = Store(store.root, store.run_id).find(KIND, KEY)
     assert entry is not None
@@ -68,7 +68,7 @@ class TestMappedArrays:
         entry = self.written(store, np.load(file, mmap_mode="r"))
         assert (entry.folder / "vectors.npy").stat().st_ino == file.stat().st_ino
         store.discard_workspace(KEY)
-        assert found(store).parts()["vectors"].tolist() == list(range(8))
+        assert read_entry(store).parts()["vectors"].tolist() == list(range(8))
 
     def test_array_mapped_from_outside_the_store_is_copied(self, store: Store, tmp_path: Path) -> None:
         """The owner of the file may write into it later."""
@@ -87,8 +87,8 @@ class TestPuttingAFileElsewhere:
         folder = tmp_path / "results"
         folder.mkdir()
         for _ in range(2):
-            found(store).put_file("vectors.npy", folder / "vectors.npy")
-        assert (folder / "vectors.npy").samefile(found(store).folder / "vectors.npy")
+            read_entry(store).put_file("vectors.npy", folder / "vectors.npy")
+        assert (folder / "vectors.npy").samefile(read_entry(store).folder / "vectors.npy")
         assert [path.name for path in folder.iterdir()] == ["vectors.npy"]
 
     def test_existing_target_file_is_replaced(self, store: Store, tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ class TestPuttingAFileElsewhere:
         path, other = tmp_path / "vectors.npy", tmp_path / "other"
         path.write_bytes(b"of an earlier run")
         os.link(path, other)
-        found(store).put_file("vectors.npy", path)
+        read_entry(store).put_file("vectors.npy", path)
         np.testing.assert_array_equal(np.load(path), PAYLOAD["vectors"])
         assert other.read_bytes() == b"of an earlier run"
 
@@ -109,30 +109,30 @@ class TestPuttingAFileElsewhere:
 
         write(store)
         monkeypatch.setattr("os.link", refuse)
-        found(store).put_file("vectors.npy", tmp_path / "vectors.npy")
-        kept = found(store).folder / "vectors.npy"
+        read_entry(store).put_file("vectors.npy", tmp_path / "vectors.npy")
+        kept = read_entry(store).folder / "vectors.npy"
         assert (tmp_path / "vectors.npy").read_bytes() == kept.read_bytes()
         assert not (tmp_path / "vectors.npy").samefile(kept)
 
     def test_either_of_two_links_can_be_removed(self, store: Store, tmp_path: Path) -> None:
         write(store)
         path = tmp_path / "vectors.npy"
-        found(store).put_file("vectors.npy", path)
+        read_entry(store).put_file("vectors.npy", path)
         path.unlink()
-        assert found(store).damages() == []
-        found(store).put_file("vectors.npy", path)
-        store.discard(found(store))
+        assert read_entry(store).damages() == []
+        read_entry(store).put_file("vectors.npy", path)
+        store.discard(read_entry(store))
         np.testing.assert_array_equal(np.load(path), PAYLOAD["vectors"])
 
     def test_damaged_or_missing_file_is_not_put_anywhere(self, store: Store, tmp_path: Path) -> None:
         write(store)
-        entry = found(store)
+        entry = read_entry(store)
         flip_a_byte(entry.folder / "vectors.npy")
         with pytest.raises(DamagedEntryError, match="does not match its checksum"):
             entry.put_file("vectors.npy", tmp_path / "vectors.npy")
         store.discard(entry)
         write(store)
-        entry = found(store)
+        entry = read_entry(store)
         entry.parts()["vectors"]
         (entry.folder / "vectors.npy").unlink()
         with pytest.raises(DamagedEntryError):
@@ -142,13 +142,13 @@ class TestPuttingAFileElsewhere:
     def test_missing_target_folder_is_not_damage(self, store: Store, tmp_path: Path) -> None:
         write(store)
         with pytest.raises(FileNotFoundError):
-            found(store).put_file("vectors.npy", tmp_path / "nowhere" / "vectors.npy")
+            read_entry(store).put_file("vectors.npy", tmp_path / "nowhere" / "vectors.npy")
 
 
 def test_origin_of_a_result_is_on_disk_and_not_in_memory(store: Store) -> None:
-    """A sweep holds thousands of manifests, and most of each was this."""
+    """A sweep holds thousands of manifests, mostly made of this description."""
     made_from = {"stage": KIND, "fields": ["x" * 10_000]}
-    entries_held = [store.write(KIND, KEY, PAYLOAD, seconds=0, made_from=made_from), found(store)]
+    entries_held = [store.write(KIND, KEY, PAYLOAD, seconds=0, made_from=made_from), read_entry(store)]
     assert all("x" * 100 not in repr(vars(entry.manifest)) for entry in entries_held)
     manifest = json.loads((entries_held[0].folder / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["made_from"] == made_from
@@ -243,7 +243,7 @@ class TestFirstWriter:
     def test_second_writer_gets_the_first_result(self, store: Store) -> None:
         first, second = write(store), self.second(store)
         assert (first.is_new, second.is_new) == (True, False)
-        assert second.manifest == first.manifest == found(store).manifest
+        assert second.manifest == first.manifest == read_entry(store).manifest
         assert second.parts()["facts"] == {"n": 8}
         assert list((store.root / "tmp").iterdir()) == []
 
@@ -273,7 +273,7 @@ class TestFirstWriter:
     def test_incomplete_result_is_replaced(self, store: Store, damage: Callable[[Path], None]) -> None:
         damage(write(store).folder)
         assert self.second(store).is_new
-        assert dict(found(store).parts()) == {"facts": {"n": 9}}
+        assert dict(read_entry(store).parts()) == {"facts": {"n": 9}}
         assert list((store.root / "tmp").iterdir()) == []
 
     def test_discarding_an_old_result_keeps_a_newer_one(self, store: Store) -> None:
@@ -281,7 +281,7 @@ class TestFirstWriter:
         Store(store.root).discard(seen)
         self.second(store)
         store.discard(seen)
-        assert found(store).parts()["facts"] == {"n": 9}
+        assert read_entry(store).parts()["facts"] == {"n": 9}
         assert list((store.root / "tmp").iterdir()) == []
 
     def test_partial_result_does_not_replace_a_complete_result(self, store: Store) -> None:
@@ -291,7 +291,7 @@ class TestFirstWriter:
         assert other.parts()["facts"] == {"n": 8}
 
     def test_rename_succeeds_even_if_its_response_was_lost(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-        """NFS asks again, and is told that the source is not there."""
+        """NFS repeats the request, and the server answers that the source does not exist."""
         rename = Path.rename
 
         def lose_the_answer(path: Path, target: Path) -> Path:
@@ -367,7 +367,7 @@ class TestDamage:
         self, store: Store, damage: Callable[[Path], None], message: str
     ) -> None:
         write(store)
-        entry = found(store)
+        entry = read_entry(store)
         damage(entry.folder / "vectors.npy")
         with pytest.raises(DamagedEntryError, match=f"vectors.npy .*{message}"):
             entry.parts()["vectors"]
@@ -375,7 +375,7 @@ class TestDamage:
 
     def test_damaged_part_does_not_affect_other_parts(self, store: Store) -> None:
         write(store)
-        entry = found(store)
+        entry = read_entry(store)
         flip_a_byte(entry.folder / "vectors.npy")
         assert entry.parts()["facts"] == {"n": 8}
 
@@ -408,7 +408,7 @@ class TestDamage:
     )
     def test_file_of_an_unknown_format_is_damage(self, store: Store, file: str, content: bytes) -> None:
         write(store)
-        folder = found(store).folder
+        folder = read_entry(store).folder
         (folder / file).unlink()
         (folder / file).write_bytes(content)
         manifest = json.loads((folder / "manifest.json").read_text())
@@ -427,13 +427,13 @@ class TestDamage:
         (folder / "manifest.json").write_text(json.dumps({**manifest, "files": {}}))
         for path in folder.glob("[!m]*") if are_deleted else ():
             path.unlink()
-        entry = found(store)
+        entry = read_entry(store)
         with pytest.raises(DamagedEntryError, match="vectors is not in the manifest"):
             entry.parts()["vectors"]
         with pytest.raises(DamagedEntryError, match=r"vectors\.npy is not in the manifest"):
             entry.put_file("vectors.npy", store.root / "vectors.npy")
         assert "vectors.npy is not in the manifest" in entry.damages(), "so that it is computed again"
-        assert ("facts.json is not in the manifest" in found(store).damages()) is not are_deleted
+        assert ("facts.json is not in the manifest" in read_entry(store).damages()) is not are_deleted
 
     def test_size_check_alone_finds_truncated_but_not_flipped_files(self, store: Store) -> None:
         entry = write(store)
@@ -584,7 +584,7 @@ class TestDisk:
         monkeypatch.setattr("os.fsync", synced.append)
         store.write(KIND, KEY, PAYLOAD, seconds=0.1, made_from={}, synced=False)
         assert synced == []
-        assert found(store).damages() == []
+        assert read_entry(store).damages() == []
 
 
 class TestWorkspace:

@@ -20,7 +20,7 @@ def scores(*values: float) -> NDArray[np.float32]:
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> PairScores:
+def pair_scores(tmp_path: Path) -> PairScores:
     kept = PairScores(tmp_path / "scores")
     kept.add(QUERIES, pairs((2, 5), (0, 7), (0, 3)), scores(1, 2, 3))
     return kept
@@ -39,41 +39,41 @@ def test_new_pair_scores_are_empty(tmp_path: Path) -> None:
     assert not (tmp_path / "scores").exists()
 
 
-def test_pair_scores_follow_the_order_of_the_pairs(kept: PairScores) -> None:
-    assert looked_up(kept, QUERIES, (0, 3), (2, 5), (1, 5), (0, 7), (0, 8)) == [3, 1, None, 2, None]
-    assert looked_up(kept, QUERIES) == []
+def test_pair_scores_follow_the_order_of_the_pairs(pair_scores: PairScores) -> None:
+    assert looked_up(pair_scores, QUERIES, (0, 3), (2, 5), (1, 5), (0, 7), (0, 8)) == [3, 1, None, 2, None]
+    assert looked_up(pair_scores, QUERIES) == []
 
 
-def test_pair_scores_identify_queries_by_their_text(kept: PairScores) -> None:
-    assert looked_up(kept, ("when", "new", "where"), (0, 5), (1, 5), (2, 7)) == [1, None, 2]
+def test_pair_scores_identify_queries_by_their_text(pair_scores: PairScores) -> None:
+    assert looked_up(pair_scores, ("when", "new", "where"), (0, 5), (1, 5), (2, 7)) == [1, None, 2]
 
 
-def test_equal_queries_have_equal_scores(kept: PairScores) -> None:
-    assert looked_up(kept, ("where", "who", "where"), (0, 7), (2, 7), (2, 3)) == [2, 2, 3]
+def test_equal_queries_have_equal_scores(pair_scores: PairScores) -> None:
+    assert looked_up(pair_scores, ("where", "who", "where"), (0, 7), (2, 7), (2, 3)) == [2, 2, 3]
 
 
-def test_later_score_blocks_extend_earlier_blocks(kept: PairScores, tmp_path: Path) -> None:
+def test_later_score_blocks_extend_earlier_blocks(pair_scores: PairScores, tmp_path: Path) -> None:
     PairScores(tmp_path / "scores").add(("who", "where"), pairs((0, 5), (1, 0)), scores(4, 5))
-    assert looked_up(kept, QUERIES, (1, 5), (0, 0), (0, 7)) == [4, 5, 2]
+    assert looked_up(pair_scores, QUERIES, (1, 5), (0, 0), (0, 7)) == [4, 5, 2]
     assert [path.suffix for path in (tmp_path / "scores").iterdir()] == [".parquet"] * 2
 
 
-def test_damaged_score_block_counts_as_missing(kept: PairScores, tmp_path: Path) -> None:
+def test_damaged_score_block_counts_as_missing(pair_scores: PairScores, tmp_path: Path) -> None:
     (block,) = (tmp_path / "scores").iterdir()
     block.write_bytes(block.read_bytes()[:-20])
-    assert looked_up(kept, QUERIES, (0, 7)) == [None]
-    kept.add(QUERIES, pairs((0, 7)), scores(2))
-    assert looked_up(kept, QUERIES, (0, 7)) == [2]
+    assert looked_up(pair_scores, QUERIES, (0, 7)) == [None]
+    pair_scores.add(QUERIES, pairs((0, 7)), scores(2))
+    assert looked_up(pair_scores, QUERIES, (0, 7)) == [2]
 
 
-def test_score_block_with_a_flipped_bit_is_never_read(kept: PairScores, tmp_path: Path) -> None:
+def test_score_block_with_a_flipped_bit_is_never_read(pair_scores: PairScores, tmp_path: Path) -> None:
     (block,) = (tmp_path / "scores").iterdir()
     content = block.read_bytes()
     for place in range(0, len(content), 7):
         damaged = bytearray(content)
         damaged[place] ^= 1 << place % 8
         block.write_bytes(bytes(damaged))
-        assert looked_up(kept, QUERIES, (2, 5), (0, 7), (0, 3)) == [None, None, None]
+        assert looked_up(pair_scores, QUERIES, (2, 5), (0, 7), (0, 3)) == [None, None, None]
         assert not block.exists()
 
 

@@ -113,7 +113,7 @@ def test_pipe_among_the_files_of_a_store_is_refused(tmp_path: Path) -> None:
         refuse_links(store.root)
 
 
-def without_column(path: Path) -> None:
+def drop_column(path: Path) -> None:
     table = pq.read_table(path)
     pq.write_table(table.drop_columns([table.column_names[-1]]), path)
 
@@ -127,7 +127,7 @@ def emptied(path: Path) -> None:
     pq.write_table(pa.table({"id": pa.nulls(3)}), path)
 
 
-@pytest.mark.parametrize("change", [without_column, renamed, emptied])
+@pytest.mark.parametrize("change", [drop_column, renamed, emptied])
 @pytest.mark.parametrize("kind", ["data", "corpus"])
 def test_changed_table_with_a_valid_checksum_is_computed_again(
     change: Callable[[Path], None], kind: str, tmp_path: Path

@@ -63,7 +63,7 @@ def opened(path: Path) -> Replies:
     )
 
 
-def kept(replies: Replies, key: str) -> Answer | None:
+def stored_reply(replies: Replies, key: str) -> Answer | None:
     return replies.get_all([key]).get(key)
 
 
@@ -76,8 +76,8 @@ def test_added_replies_are_returned_and_stored(path: Path) -> None:
 
 def test_replies_are_stored_under_their_key(path: Path) -> None:
     opened(path).add("a key", answer("an id"))
-    assert kept(opened(path), "an id") is None
-    assert kept(opened(path), "a key") == answer("a key")
+    assert stored_reply(opened(path), "an id") is None
+    assert stored_reply(opened(path), "a key") == answer("a key")
 
 
 @pytest.mark.parametrize("state", [AnswerState.EMPTY, AnswerState.REFUSED])
@@ -100,9 +100,9 @@ def test_new_replies_file_has_no_replies(path: Path) -> None:
 
 def test_replies_of_other_writers_are_found(path: Path) -> None:
     own = opened(path)
-    assert kept(own, "1") is None
+    assert stored_reply(own, "1") is None
     opened(path).add("1", answer("1"))
-    assert kept(own, "1") == answer("1")
+    assert stored_reply(own, "1") == answer("1")
     opened(path).add("2", answer("2"))
     assert own.get_all(["1", "2"]) == {"1": answer("1"), "2": answer("2")}
 
@@ -110,9 +110,9 @@ def test_replies_of_other_writers_are_found(path: Path) -> None:
 def test_deleted_replies_disappear_and_new_replies_are_found(path: Path) -> None:
     own = opened(path)
     own.add("1", answer("1", "long " * 100))
-    assert kept(own, "1") is not None
+    assert stored_reply(own, "1") is not None
     path.unlink()
-    assert kept(own, "1") is None
+    assert stored_reply(own, "1") is None
     opened(path).add("2", answer("2"))
     assert own.get_all(["1", "2"]) == {"2": answer("2")}
     path.write_bytes(b"")
@@ -124,9 +124,9 @@ def test_unfinished_reply_line_is_read_once_complete(path: Path) -> None:
     whole = path.read_bytes()
     path.write_bytes(whole[:-10])
     own = opened(path)
-    assert kept(own, "1") is None
+    assert stored_reply(own, "1") is None
     path.write_bytes(whole)
-    assert kept(own, "1") == answer("1")
+    assert stored_reply(own, "1") == answer("1")
 
 
 def test_unfinished_line_of_another_process_damages_no_other_line(path: Path) -> None:
@@ -164,7 +164,7 @@ def test_lines_without_a_valid_reply_are_skipped(path: Path, line: str) -> None:
 def test_lone_surrogate_is_replaced_before_it_is_stored(path: Path) -> None:
     passed = opened(path).add("1", answer("1", "so \ud83d \ud83d\ude00"))
     assert passed.text == "so \ufffd \U0001f600"
-    assert kept(opened(path), "1") == passed
+    assert stored_reply(opened(path), "1") == passed
 
 
 @pytest.mark.parametrize("n_bytes_lost", [1, 2, 40])
@@ -173,7 +173,7 @@ def test_truncated_line_is_skipped_and_damages_no_other_line(path: Path, n_bytes
     opened(path).add("cut", answer("any", "two"))
     path.write_bytes(path.read_bytes()[:-n_bytes_lost])
     seen_before = opened(path)
-    assert kept(seen_before, "cut") is None
+    assert stored_reply(seen_before, "cut") is None
     opened(path).add("third", answer("any", "three"))
     for replies in (seen_before, opened(path)):
         found = replies.get_all(["first", "cut", "third"])
@@ -215,8 +215,8 @@ def test_reply_lines_without_a_checksum_are_read(path: Path) -> None:
 
 
 @contextmanager
-def no_room() -> Iterator[None]:
-    """Files cannot grow beyond 500 bytes, those of pytest's own report among them: as on a full disk, a part is written
+def full_disk() -> Iterator[None]:
+    """Files, including pytest's own report, cannot grow beyond 500 bytes. As on a full disk, a part is written
     and the rest refused.
     """
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -243,7 +243,7 @@ def test_unreadable_replies_of_another_user_are_named(path: Path, monkeypatch: p
 def test_reply_that_cannot_be_written_is_an_error(path: Path) -> None:
     writer = opened(path)
     writer.add("1", answer("1"))
-    with no_room(), pytest.raises(StoreError, match=r"cannot write a reply: a file would exceed .* Raise"):
+    with full_disk(), pytest.raises(StoreError, match=r"cannot write a reply: a file would exceed .* Raise"):
         writer.add("2", answer("2", "long " * 100))
     assert opened(path).get_all(["1", "2"]) == {"1": answer("1")}
 
@@ -303,7 +303,7 @@ class TestSeveralProcesses:
         monkeypatch.setattr(os, "open", open_and_stand_still)
         writer.add("2", answer("2"))
         assert n_merged == 1
-        assert kept(opened(path), "2") == answer("2")
+        assert stored_reply(opened(path), "2") == answer("2")
 
 
 class TestMerging:
@@ -391,7 +391,7 @@ class TestMerging:
         assert opened(folder / "reader.jsonl").get_all(written) == written
 
     def test_readers_find_all_replies_during_a_merge(self, folder: Path) -> None:
-        """Files go away between the listing of the folder and their opening."""
+        """Files may disappear after the listing of the folder and before their opening."""
         written = self.write(folder, range(17))
         reader = opened(folder / "reader.jsonl")
         names = reader._names

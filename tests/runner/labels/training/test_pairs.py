@@ -48,7 +48,7 @@ def asked_by(grader: Graded, of: LabelledItem) -> list[tuple[Message, ...]]:
     return asked
 
 
-def only(grader: Graded, of: LabelledItem) -> TrainingPair:
+def single_pair(grader: Graded, of: LabelledItem) -> TrainingPair:
     (pair,) = pairs_of([grader], [of]).pairs
     return pair
 
@@ -70,20 +70,20 @@ def test_judge_reads_training_replies_as_the_human_labels(graders: Mapping[str, 
 
 
 def test_training_prompt_shows_earlier_turns(graders: Mapping[str, Graded]) -> None:
-    assert "What is it?" in only(graders["accuracy"], labelled(graders["accuracy"], 2)).messages[-1].content
+    assert "What is it?" in single_pair(graders["accuracy"], labelled(graders["accuracy"], 2)).messages[-1].content
 
 
 def test_training_pair_without_a_reason_keeps_the_reply_form(graders: Mapping[str, Graded]) -> None:
-    assert only(graders["accuracy"], labelled(graders["accuracy"], 2)).reply == '{"reason": "", "grade": 2}'
+    assert single_pair(graders["accuracy"], labelled(graders["accuracy"], 2)).reply == '{"reason": "", "grade": 2}'
 
 
 def test_not_applicable_label_is_trained_only_if_the_judge_can_say_it(graders: Mapping[str, Graded]) -> None:
     of = labelled(graders["completeness"], NOT_APPLICABLE, "a single fact")
-    applicability = read_applicability(only(graders["completeness"], of).reply)
+    applicability = read_applicability(single_pair(graders["completeness"], of).reply)
     assert applicability is not None
     assert (applicability.applicable, applicability.reason) == (False, "a single fact")
     compat = graders["completeness_omnieval_compat"]
-    assert only(compat, labelled(compat, NOT_APPLICABLE)).reply == '{"reason": "", "grade": -1}'
+    assert single_pair(compat, labelled(compat, NOT_APPLICABLE)).reply == '{"reason": "", "grade": -1}'
     found = pairs_of([graders["accuracy"]], [labelled(graders["accuracy"], NOT_APPLICABLE)])
     assert (found.pairs, found.n_left_out) == ((), {UNSAYABLE: 1})
 

@@ -195,11 +195,11 @@ def test_file_that_is_not_a_label_studio_export_is_refused(tasks: object, messag
         read(write(tmp_path / "export.json", tasks))
 
 
-def with_data(name: str, value: str) -> Callable[[list[Task]], None]:
+def set_data(name: str, value: str) -> Callable[[list[Task]], None]:
     return lambda tasks: tasks[1]["data"].update({name: value})
 
 
-def with_result(kind: str, value: object) -> Callable[[list[Task]], None]:
+def add_result(kind: str, value: object) -> Callable[[list[Task]], None]:
     return lambda tasks: add(tasks[1], kind, kind, {kind.partition("_")[0]: value})
 
 
@@ -214,13 +214,13 @@ def nobody(tasks: list[Task]) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (with_data("version", "f" * 64), "task 2: annotates version 'ffffffffffff' of a set, expected "),
-        (with_data("documents", "road"), "task 2: shows the document 'road', which is not in this set"),
-        (with_data("id", "s9"), "task 2: annotates the sample 's9', which is not in this set"),
-        (with_result("rating", 6), "task 2: got the rating 6, expected 1 to 5"),
-        (with_result("rating", "5"), "task 2: got the rating '5', expected 1 to 5"),
+        (set_data("version", "f" * 64), "task 2: annotates version 'ffffffffffff' of a set, expected "),
+        (set_data("documents", "road"), "task 2: shows the document 'road', which is not in this set"),
+        (set_data("id", "s9"), "task 2: annotates the sample 's9', which is not in this set"),
+        (add_result("rating", 6), "task 2: got the rating 6, expected 1 to 5"),
+        (add_result("rating", "5"), "task 2: got the rating '5', expected 1 to 5"),
         (
-            lambda tasks: [with_result("rating", stars)(tasks) for stars in (1, 5)],
+            lambda tasks: [add_result("rating", stars)(tasks) for stars in (1, 5)],
             "task 2: got 2 ratings, expected one",
         ),
         (twice, "'1' annotated the sample 's2' twice"),

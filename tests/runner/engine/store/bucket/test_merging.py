@@ -49,7 +49,7 @@ def add(store: Store, *numbers: int) -> None:
     store._remote.of_replies(store.root / "replies" / KEY).send_now()
 
 
-def found(store: Store) -> list[int]:
+def stored_numbers(store: Store) -> list[int]:
     return sorted(map(int, store.replies(KEY).get_all(map(str, range(1000)))))
 
 
@@ -83,13 +83,13 @@ class TestMerged:
         first, before = host("a"), host("b")
         for number in range(5):
             add(store := host(f"of-{number}"), number, 100)
-        assert found(before) == [*range(5), 100]
+        assert stored_numbers(before) == [*range(5), 100]
         merge_all(objects)
         (merged,) = objects.list_objects(FOLDER)
         bucket.forget_requests()
-        assert found(first) == [*range(5), 100]
+        assert stored_numbers(first) == [*range(5), 100]
         assert [method for method, _ in bucket.requests].count("GET") == 2  # a listing, and the object
-        assert found(before) == found(store) == found(host("b")) == [*range(5), 100]
+        assert stored_numbers(before) == stored_numbers(store) == stored_numbers(host("b")) == [*range(5), 100]
         contents = objects.get(merged.path)
         assert contents is not None
         assert contents.contents.count(b'"100"') == 1
@@ -129,7 +129,7 @@ class TestMerged:
 
         monkeypatch.setattr(objects, "delete", delete_after_another_added)
         merge_all(objects)
-        assert found(host("b")) == [1, 2]
+        assert stored_numbers(host("b")) == [1, 2]
 
     def test_object_merged_after_its_listing_is_looked_up_again(
         self, host: Host, objects: Objects, monkeypatch: pytest.MonkeyPatch
@@ -144,7 +144,7 @@ class TestMerged:
             return get_range(self, path, start, end)
 
         monkeypatch.setattr(Objects, "get_range", get_after_a_merge)
-        assert found(reader) == [1]
+        assert stored_numbers(reader) == [1]
 
     def test_next_merge_completes_a_killed_merge_without_loss(
         self, host: Host, objects: Objects, monkeypatch: pytest.MonkeyPatch
@@ -175,7 +175,7 @@ class TestMerged:
             while not all(each.done() for each in writing):
                 merge_all(objects)
         assert [each.exception() for each in writing] == [None, None]
-        assert found(host("c")) == [*range(25), *range(100, 125)]
+        assert stored_numbers(host("c")) == [*range(25), *range(100, 125)]
 
 
 class Garbling(Objects):

@@ -54,35 +54,35 @@ def leave(store: Store, name: str) -> None:
     (folder / ".sent" / own).rename(folder / ".sent" / name)
 
 
-def found(store: Store) -> list[str]:
+def stored_ids(store: Store) -> list[str]:
     return sorted(store.replies(KEY).get_all(ALL), key=int)
 
 
 class TestReplies:
     def test_sent_replies_are_visible_to_other_hosts(self, host: Host) -> None:
         first, second = host("a"), host("b")
-        assert found(second) == []
+        assert stored_ids(second) == []
         add(first, "1", "2")
         sent(first)
-        assert found(second) == ["1", "2"]
+        assert stored_ids(second) == ["1", "2"]
         add(first, "3")
         add(second, "4")
         sent(first)
         sent(second)
-        assert found(first) == found(second) == found(host("c")) == ["1", "2", "3", "4"]
+        assert stored_ids(first) == stored_ids(second) == stored_ids(host("c")) == ["1", "2", "3", "4"]
 
     def test_replies_are_uploaded_before_the_result_made_from_them(self, host: Host) -> None:
         store = host("a")
         add(store, "1")
         store.write("answers", KEY, {"n": 1}, seconds=1, made_from={})
-        assert found(host("b")) == ["1"]
+        assert stored_ids(host("b")) == ["1"]
 
     def test_replies_are_sent_within_seconds(self, host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("runner.engine.store.bucket.bucket_writers._SEND_EVERY_S", 0.05)
         store, other = host("a"), host("b")
         add(store, "1")
         deadline = time.monotonic() + 5
-        while found(other) != ["1"]:
+        while stored_ids(other) != ["1"]:
             assert time.monotonic() < deadline
             time.sleep(0.05)
 
@@ -90,9 +90,9 @@ class TestReplies:
         first, second = host("a"), host("b")
         add(first, "1")
         sent(first)
-        assert found(second) == ["1"]
+        assert stored_ids(second) == ["1"]
         bucket.forget_requests()
-        assert found(second) == found(first) == ["1"]
+        assert stored_ids(second) == stored_ids(first) == ["1"]
         assert all("list-type" in path for _, path in bucket.requests)
         sent(first)
         sent(second)
@@ -105,7 +105,7 @@ class TestReplies:
         store = host("a")
         bucket.forget_requests()
         for _ in range(5):
-            assert found(store) == []
+            assert stored_ids(store) == []
         assert len(bucket.requests) == 1
 
     def test_replies_are_packed_and_only_the_last_object_is_sent_again(
@@ -122,7 +122,7 @@ class TestReplies:
         for segment in segments:
             lines = (objects.get(segment.path) or pytest.fail("gone")).contents.splitlines()
             assert all(json.loads(line)["text"] for line in lines if line)
-        assert found(host("c")) == [str(number) for number in range(60)]
+        assert stored_ids(host("c")) == [str(number) for number in range(60)]
 
     def test_replies_of_a_killed_process_are_sent_by_the_next(self, host: Host) -> None:
         store = host("a")
@@ -130,9 +130,9 @@ class TestReplies:
         sent(store)
         add(store, "2")
         leave(store, "host-1-killed")
-        assert found(host("b")) == ["1"]
-        assert found(host("a")) == ["1", "2"]
-        assert found(host("b")) == ["1", "2"]
+        assert stored_ids(host("b")) == ["1"]
+        assert stored_ids(host("a")) == ["1", "2"]
+        assert stored_ids(host("b")) == ["1", "2"]
 
     def test_merged_replies_are_not_transferred_again(self, host: Host, bucket: Bucket) -> None:
         for number in range(20):
@@ -145,7 +145,7 @@ class TestReplies:
         assert len(list((store.root / "replies" / KEY).glob("*.jsonl"))) < 20
         sent(store)
         bucket.forget_requests()
-        assert found(host("a")) == [str(number) for number in range(21)]
+        assert stored_ids(host("a")) == [str(number) for number in range(21)]
         assert not [path for method, path in bucket.requests if method == "PUT" and "/replies/" in path]
         assert (
             sum(method == "GET" and "list-type" not in path for method, path in bucket.requests) == 1
