@@ -202,8 +202,9 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """So does what a module's tests loaded: a release of a model, which collects garbage, is to look through that model
-    and not through all of torch.
+    """Collect and freeze what a module's tests loaded.
+
+    The release of a model collects garbage, and then looks only through that model and not through all of torch.
     """
     if nextitem is None or nextitem.path != item.path:
         gc.collect()

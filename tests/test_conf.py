@@ -145,7 +145,7 @@ class TestOptions:
 
 
 def test_overrides_in_option_file_comments_compose() -> None:
-    """Such as "Others: reranker@reranker.steps.precise=bge-reranker-v2-m3"."""
+    """An example is "Others: reranker@reranker.steps.precise=bge-reranker-v2-m3"."""
     advised = []
     for path in OPTIONS:
         comments = "".join(line.partition("#")[2] for line in (ROOT / path).read_text(encoding="utf-8").splitlines())

@@ -123,7 +123,7 @@ class TestDirections:
         assert self.found(sweep) == {"retriever=hybrid_rerank, reranker=lexical": (0.0102, Verdict.SHOWN)}
 
     def test_embedder_direction_changes_with_the_retriever(self, tmp_path: Path) -> None:
-        """A base without an embedder, as under bm25, differs from no embedder."""
+        """A base whose retriever has no embedder (bm25) differs from a base without an embedder."""
         changes = [
             {"retriever": "dense", "reranker": "none", "embedder": name, "vector_index": "flat"}
             for name in ("e5", "minilm")

@@ -1,4 +1,4 @@
-"""The command on sweeps of which it is known what is best."""
+"""The command on sweeps whose best cells are known."""
 
 import csv
 from pathlib import Path

@@ -198,7 +198,7 @@ class TestFamily:
         assert figure.value == f"about {n}"
 
     def test_comparison_of_a_subset_of_one_sample_has_no_interval(self, tmp_path: Path) -> None:
-        """The sample decides much of a mean over subsets, so we report neither an interval nor a detectable size."""
+        """One sample decides much of a mean over subsets, so we report neither an interval nor a detectable size."""
         cells = [replace(cell, ids=cell.ids[:7], rouge_l=cell.rouge_l[:7]) for cell in tiny_sweep.CELLS[:3]]
         found = family(tiny_sweep.write(tmp_path, cells), replace(ROUGE, subset="macro"))
         assert {(row.comparison.low, row.comparison.standard_error, row.detectable) for row in found.rows} == {
@@ -303,7 +303,7 @@ class TestCellsWithOtherSamples:
         assert text.splitlines()[3].split()[-2:] == ["0.8333", "6"]
 
     def test_cell_equal_on_common_samples_is_never_worse(self, tmp_path: Path) -> None:
-        """Without common samples, it is a hundred samples against twenty of them, which happen to be the easy ones."""
+        """Cells without common samples differ in their samples: a hundred against twenty easy ones."""
         random = np.random.default_rng(0)
         values = random.random(8).tolist()
         cells = [
@@ -373,7 +373,7 @@ class TestText:
         assert "Too few groups of samples (20, worth 2 of equal size) to tell." in text
 
     def test_text_omits_the_few_groups_warning_if_small_groups_decide(self, tmp_path: Path) -> None:
-        """Two cells are equal in the large group and differ in nine small ones."""
+        """The two cells are equal in the large group and differ in nine small groups."""
         scores = np.full((2, 59), 0.6)
         scores[1, 40:49] = 0.1
         found = family(tiny_sweep.write(tmp_path, _of_a_large_group(scores)), test=TEST)

@@ -14,7 +14,7 @@ def rows_of(folder: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -
 
 
 def test_pareto_adds_tokens_of_prompts_and_completions(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """210 and 810 tokens per sample; what a judge used is no cost of the pipeline."""
+    """A sample takes 210 or 810 tokens. Tokens of a judge are no cost of the pipeline."""
     rows = rows_of(sweep, capsys)
     assert rows[0] == "rouge_l of all samples against tokens per sample".split()
     assert rows[2] == ["a1a1a1a1", "bm25", "2", "210", "0.2286", "beaten", "by", "b3b3b3b3"]

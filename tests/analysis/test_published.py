@@ -221,7 +221,7 @@ class TestPairing:
         assert [own.cell_id for own in paired.farther] == ["far"]
 
     def test_cell_with_unused_axes_is_not_nearer_to_the_base(self) -> None:
-        """Without retrieval there is no embedder to differ; the dense cell is the paper's all the same."""
+        """A cell without retrieval has no embedder that could differ; the dense cell equals the paper's."""
         closed = cell("closed", retriever="closed_book", embedder=None, top_k=None, llm="gpt-4o")
         paired = published.pair(published.read_table("crud_rag/8"), [closed, cell("dense", llm="gpt-4o")])
         assert [own.cell.cell_id for own in paired.pairs] == ["dense"]

@@ -116,7 +116,7 @@ class TestBeside:
         assert "rouge_l: ours is rouge_l_crud_compat, the published definition" in text
 
     def test_table_leaves_out_values_of_another_definition(self, text: str) -> None:
-        """The second cell has the plain metric alone: no value, rather than another definition's."""
+        """The second cell has only the plain metric, so it has no value instead of another definition's."""
         block = text[text.index("rouge_l: ours") :]
         assert rows_of(block)[2][:4] == ["create/continuation", "4", "–", "–"]
 
@@ -197,7 +197,7 @@ class TestBeside:
         assert max(map(len, block.splitlines())) <= 100
 
     def test_table_omits_metrics_that_the_paper_lacks(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        """Without retrieval the paper has no hallucination, so there is nothing to stand beside."""
+        """The paper reports no hallucination without retrieval, so our value has no counterpart."""
         config = CONFIG | {"dataset": {"split": "auto"}, "llm": {"model": "Qwen2.5-72B-Instruct"}}
         metrics = {"overall": {"hallucination": entry(0.1), "accuracy": entry(0.3)}}
         axes = BASE | {"dataset": "omnieval", "retriever": "closed_book", "embedder": None, "top_k": None}

@@ -114,7 +114,7 @@ def test_adjacent_chunks_are_merged_into_one_passage(
 
 
 def test_context_budget_counts_overlapping_text_once() -> None:
-    """Chunks that overlap say what they share once, and a passage that does not fit is dropped as a whole."""
+    """Overlapping chunks state shared text once, and a passage beyond the limit is dropped as a whole."""
     spans = Spans(*np.array([[0, 0, 4], [0, 2, 6], [1, 0, 3]], dtype=np.int32).T)
     chunks = SpanTexts(["一二三四五六", "七八九"], spans)
     hits = hits_of({0: 3.0, 2: 2.0, 1: 1.0})

@@ -233,5 +233,5 @@ def value_of(scores: Scores) -> float:
 
 
 def qa_sample(*references: str, gold: tuple[Evidence, ...] = ()) -> Sample:
-    """A sample of which only references and gold matter."""
+    """A sample whose references and gold alone matter."""
     return Sample("s", "qa", Kind.QA, "问题？", references=references, gold=gold)

@@ -262,7 +262,7 @@ def test_file_without_permission_to_look_at_is_an_error(folder: Path, monkeypatc
 
 
 def test_folder_without_search_permission_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder that may be listed, but not searched: mode 444, for all but root."""
+    """The folder can be listed but not searched (mode 444), except by root."""
 
     def refuse(path: Path) -> bool:
         raise PermissionError(errno.EACCES, "Permission denied", str(path))

@@ -39,7 +39,7 @@ def test_resemblance_threshold_equals_hand_computed_overlap(threshold: float, ke
 
 
 def test_removed_hit_does_not_remove_other_hits() -> None:
-    """The third is like the second alone."""
+    """The third text is similar only to the second, which is removed."""
     assert left(replace(COMPONENT, n=1, threshold=0.5), "a b c", "a b c d e", "c d e f") == [0, 2]
 
 

@@ -1,4 +1,4 @@
-"""Vectors of tiny encoders, compared with those of the package FlagEmbedding."""
+"""Vectors of tiny encoders, compared with vectors of the package FlagEmbedding."""
 
 from pathlib import Path
 from typing import Any

@@ -115,7 +115,7 @@ def test_late_chunking_vectors_equal_a_plain_implementation(folder: Path, n_read
 
 
 def test_chunk_that_begins_within_a_token_reads_the_whole_token(folder: Path) -> None:
-    """Both neighbours of a cut through a token read it."""
+    """A cut through a token gives the token to both neighbours."""
     texts = ["北京 abcabc 上海"]
     chunks = spans_of([(0, 0, 5), (0, 5, 11)])
     np.testing.assert_allclose(
@@ -214,7 +214,7 @@ LATE = ("retriever=dense", "llm=none", *RANKING_ONLY, "embedder=sentence_transfo
 def test_late_chunking_sweep_reads_chunks_in_their_documents(
     bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], chunk: str
 ) -> None:
-    """No chunk is cut off; queries may be."""
+    """No chunk exceeds the limit, but queries may."""
     folder = save_sentence_encoder(tmp_path / "model", bert, max_tokens=MAX_TOKENS)
     model = (f"embedder.model={folder}", "embedder.max_length=50", "embedder.device=cpu")
     assert run_small(tmp_path, (*LATE, *model, f"chunk={chunk}")) == 0

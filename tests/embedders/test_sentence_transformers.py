@@ -1,4 +1,4 @@
-"""Vectors of tiny encoders, compared with those of the package sentence-transformers."""
+"""Vectors of tiny encoders, compared with vectors of the package sentence-transformers."""
 
 from dataclasses import replace
 from pathlib import Path

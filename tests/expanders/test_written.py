@@ -145,7 +145,7 @@ def test_copied_reply_form_is_not_a_query(option: str, language: str) -> None:
 @pytest.mark.parametrize("option", ["keywords", "hypothetical_document"])
 @pytest.mark.parametrize("language", ["zh", "en"])
 def test_copied_prompt_question_is_not_a_query(option: str, language: str) -> None:
-    """SmolLM2 goes on in the form of the prompt."""
+    """SmolLM2 continues in the form of the prompt."""
     wording = yaml.safe_load((CONF / option / f"{language}.yaml").read_text(encoding="utf-8"))
     heading = wording["instruction"].splitlines()[0]
 

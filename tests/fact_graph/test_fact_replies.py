@@ -106,7 +106,7 @@ def test_long_and_non_latin_fact_parts_are_read() -> None:
 
 
 def test_reply_truncated_anywhere_has_no_invented_fact() -> None:
-    """The last fact of a list that is cut off may be cut off, too."""
+    """A list that is cut off may end in a fact that is cut off."""
     whole = '{"facts": [["the mill", "burned in", "1931"], ["the tower", "is", "red"]]}'
     known = {MILL, Fact("the tower", "is", "red")}
     for length in range(len(whole)):

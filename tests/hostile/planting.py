@@ -1,4 +1,4 @@
-"""Code that must never run: a package and a program, each of which leaves a mark."""
+"""Code that must never run: a package and a program that leave a mark each."""
 
 import sys
 from collections.abc import Iterator

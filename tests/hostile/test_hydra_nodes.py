@@ -64,7 +64,7 @@ def test_hydra_nodes_to_check_include_the_known_ones() -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_composition_refuses_code_at_every_hydra_node(form: str, evil: Planted) -> None:
-    """The plain form at every place, and each other form at every third place, beginning at another one."""
+    """Every place receives the plain form, and every third place the other forms, each from another first place."""
     places = PLACES if form == "target" else PLACES[list(FORMS).index(form) % 3 :: 3]
     n_refused = 0
     grid_launcher.register()

@@ -100,7 +100,7 @@ def composed(*overrides: str) -> Any:
 @pytest.mark.parametrize("name", JUDGES)
 class TestTheLanguage:
     def test_language_selects_the_judge_wording_or_english(self, name: str) -> None:
-        """English for languages without a wording, which models understand with texts in any."""
+        """Languages without a wording use English, which models understand with texts in any language."""
         by_language = {
             language: composed(f"judge={name}", f"language={language}") for language in ("zh", "en", "de", "multi")
         }

@@ -66,7 +66,7 @@ def test_bert_score_uses_the_best_reference_that_is_not_blank(bert: str) -> None
 
 
 def test_bert_score_does_not_depend_on_the_order_of_sets(bert: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bert-score goes through a set of texts, and the order of sets of texts is another in every process."""
+    """Bert-score iterates over a set of texts, whose order differs between processes."""
     from bert_score import utils
 
     texts = [("".join(ANSWERS + REFERENCES) * 2)[n : 5 * n] for n in range(1, 65)]

@@ -118,7 +118,7 @@ class TestStudentsT:
             assert abs(mean - bound) == pytest.approx(stats.t.ppf(0.975, 5) * error)
 
     def test_t_interval_of_a_share_near_one_is_narrow(self) -> None:
-        """63 of 67 samples in ten groups are 1, the others .84: on the scale of logits the low end was .25 or less."""
+        """63 of 67 samples in ten groups are 1, and the others .84: a logit interval began at .25 or less."""
         clusters = np.repeat(np.arange(10), [20, 12, 9, 7, 5, 5, 3, 3, 2, 1])
         values = np.ones(67)
         values[[0, 25, 40, 50]] = 0.84
@@ -219,7 +219,7 @@ class TestBootstrap:
         assert expected[1] > plain[1] + 0.2 * stats.sem(values)
 
     def test_bootstrap_weighs_unequal_groups_by_their_samples(self) -> None:
-        """A ratio of sums: two groups in one draw count by their samples, and residuals are those of the drawn mean."""
+        """A ratio of sums: two groups in one draw count by their samples, and residuals belong to the drawn mean."""
         sizes = np.arange(1, 13)
         clusters = np.repeat(np.arange(12), sizes)
         values = np.random.default_rng(2).lognormal(size=len(clusters))
@@ -342,7 +342,7 @@ class TestMeanOverSubsets:
         assert high - low == pytest.approx(2 * stats.t.ppf(0.975, 2) * stats.sem(groups[0]) / 2, rel=0.01)
 
     def test_clusters_shared_by_subsets_correlate_the_subset_means(self) -> None:
-        """Each document has a question in both groups, equally hard: the mean is that of one group."""
+        """Each document has a question in both groups, equally hard, so the mean equals the mean of one group."""
         values = np.random.default_rng(1).normal(size=12).tolist()
         together = self.mean_intervals(values, values, clusters=[*range(12), *range(12)])
         apart, one = self.mean_intervals(values, values), self.mean_intervals(values)

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.network, pytest.mark.timeout(3600)]
 
 
 def test_minilm_reproduces_the_published_ndcg_on_scifact(tmp_path: Path) -> None:
-    """NDCG@10 of .6451, as MTEB's leaderboard has it: whole documents, title and text, of which 256 tokens are read."""
+    """NDCG@10 of .6451, as MTEB's leaderboard has it: the first 256 tokens of title and text of whole documents."""
     from huggingface_hub import snapshot_download
 
     root = snapshot_download("mteb/scifact", repo_type="dataset", allow_patterns=["*.jsonl", "qrels/test.tsv"])

@@ -21,7 +21,7 @@ def test_values_that_are_not_token_counts_are_unknown(value: Any) -> None:
 
 
 def test_invalid_token_counts_are_charged_as_the_maximum() -> None:
-    """Negative counts would give back money that was spent."""
+    """Negative counts would reduce the spending."""
     assert (
         AS_OPENAI.used({"choices": [], "usage": {"prompt_tokens": -(10**6), "completion_tokens": True}}, MOST) == MOST
     )

@@ -111,7 +111,7 @@ def test_killed_sweep_loses_only_open_requests(tmp_path: Path, n_workers: int) -
 
 @pytest.mark.parametrize(("before", "after"), [(40, 25), (25, 112)])
 def test_received_results_are_reused_with_another_block_size(tmp_path: Path, before: int, after: int) -> None:
-    """The server dies in the middle of a block; the same command is given again with blocks of another size."""
+    """The server dies in the middle of a block; the repeated command has blocks of another size."""
     mortal, once = Mortal(12), Mortal(10**6)
     with chat_server(mortal) as server:
         assert run_small(tmp_path, overrides(server, f"run.documents_per_block={before}")) == 1
@@ -138,7 +138,7 @@ def test_scores_received_before_a_reranker_failure_are_reused(tmp_path: Path) ->
 
 
 def test_failed_batch_waits_for_running_requests(tmp_path: Path) -> None:
-    """One text is refused for good; the request beside it is answered a moment later, and counts."""
+    """The server refuses one text for good, and the request beside it a moment later succeeds and counts."""
 
     def script(request: dict[str, Any], attempt: int) -> Reply:
         if "bad" in request["input"]:
@@ -156,7 +156,7 @@ def test_failed_batch_waits_for_running_requests(tmp_path: Path) -> None:
 
 
 def test_vectors_of_a_wrong_length_are_not_stored(tmp_path: Path) -> None:
-    """The same sweep succeeds once the server is mended, and asks again only for the vectors that were refused."""
+    """After the repair of the server, the same sweep succeeds and requests only the refused vectors."""
     is_mended, good, once = threading.Event(), Mortal(10**6), Mortal(10**6)
 
     def script(request: dict[str, Any], attempt: int) -> Reply:

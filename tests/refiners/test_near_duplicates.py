@@ -17,14 +17,14 @@ class TestWithoutNearDuplicates(RefinementContract):
         assert refined.counts == {"n_near_duplicates_left_out": 2}
 
     def test_document_similar_only_to_a_dropped_document_is_kept(self) -> None:
-        """a and b are alike, and so are b and c, but not a and c."""
+        """Document b is similar to a and to c, but a is not similar to c."""
         letters = "".join(Random(0).choices("abcdefghijklmnopqrstuvwxyz", k=140))
         texts = [letters[first : first + 100] for first in (0, 20, 40)]
         kept = WithoutNearDuplicates(0.6).refine(Documents(list("abc"), [""] * 3, texts)).texts
         assert [bool(text) for text in kept] == [True, False, True]
 
     def test_one_of_thirty_copies_is_kept(self) -> None:
-        """More than are compared with one another."""
+        """The list is longer than the number of texts that are compared with one another."""
         kept = WithoutNearDuplicates().refine(Documents([f"{i:02}" for i in range(30)], [""] * 30, [NEWS] * 30)).texts
         assert kept == [NEWS] + [""] * 29
 

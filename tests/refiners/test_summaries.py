@@ -48,7 +48,7 @@ class TestSummaries(ComponentContract):
             assert n_requests == n_asked
 
     def test_copied_prompt_is_not_a_summary(self) -> None:
-        """SmolLM2 writes the headings again."""
+        """SmolLM2 repeats the headings."""
 
         def ask(requests: Sequence[Request]) -> list[Answer]:
             return [

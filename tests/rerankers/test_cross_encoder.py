@@ -1,4 +1,4 @@
-"""Scores of a tiny cross-encoder, compared with those of sentence-transformers."""
+"""Scores of a tiny cross-encoder, compared with scores of sentence-transformers."""
 
 from pathlib import Path
 from typing import Any

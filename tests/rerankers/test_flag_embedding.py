@@ -1,4 +1,4 @@
-"""Scores of FlagEmbedding's rerankers with tiny models, compared with those of the package."""
+"""Scores of FlagEmbedding's rerankers with tiny models, compared with scores of the package."""
 
 import shutil
 from pathlib import Path

@@ -1,6 +1,6 @@
 """A PostgreSQL server with pgvector, on 127.0.0.1 and in a temporary folder.
 
-Its programs are those of the system (Debian: postgresql, postgresql-NN-pgvector), or of the package `pgserver`.
+Its programs belong to the system (Debian: postgresql, postgresql-NN-pgvector), or to the package `pgserver`.
 """
 
 import os
@@ -73,7 +73,7 @@ def _other_user() -> str:
 
 
 def _readable(binaries: Path, folder: Path) -> Path:
-    """Return programs that another user can read: a copy of those of a package, whose environment may be private."""
+    """Return programs that another user can read: a copy of a package's programs, whose environment may be private."""
     if binaries.is_relative_to("/usr"):
         return binaries
     package = binaries.parents[1]

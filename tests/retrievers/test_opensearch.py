@@ -161,7 +161,7 @@ def test_opensearch_sweep_finds_the_gold(option: str, index: SearchIndex, tmp_pa
 
 
 def test_documented_knn_requests_of_search_options_are_json() -> None:
-    """They are comments in the options' files."""
+    """The options' files contain the wordings as comments."""
     for option in ("opensearch", "elasticsearch"):
         text = (Path(__file__).parents[2] / f"conf/retriever/{option}.yaml").read_text(encoding="utf-8")
         (request,) = [

@@ -45,7 +45,7 @@ def test_oracle_finds_nothing_for_gold_outside_the_corpus() -> None:
 
 
 def test_oracle_covers_all_gold() -> None:
-    """The oracle covers random units completely: no retriever could do better."""
+    """The oracle covers random units completely, so no retriever can exceed its scores."""
     rng = np.random.default_rng(0)
     units = [(name, *sorted(rng.choice(101, 2, replace=False).tolist())) for name in rng.choice(["a", "b", "c"], 200)]
     gold = [tuple(Evidence(str(d), s, e) for d, s, e in units[i : i + 2]) for i in range(0, 200, 2)]

@@ -115,7 +115,7 @@ class TestThreeWay(RetrieverContract):
 
 
 def test_weights_for_another_number_of_searches_are_rejected() -> None:
-    """Equal ones fit any number."""
+    """Equal passages fit any number."""
     uneven = ReciprocalRank(weights=(1.0, 0.5))
     assert ThreeWay(HEADS, Flat(), TokenWeights(), ReciprocalRank()).check() == []
     assert Hybrid(Hashing(), Flat(), Bm25(), WeightedScores(0.3)).check() == []
@@ -128,7 +128,7 @@ def test_weights_for_another_number_of_searches_are_rejected() -> None:
 
 
 def test_hybrid_shares_the_arms_of_dense_and_sparse() -> None:
-    """Else a sweep over the three would search twice."""
+    """Shared arms save a sweep over the three a second search."""
     hybrid = Hybrid(Hashing(), Flat(), Bm25(), ReciprocalRank())
     assert hybrid.arms == (*Dense(Hashing(), Flat()).arms, *Sparse(Bm25()).arms)
 

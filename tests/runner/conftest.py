@@ -1,4 +1,4 @@
-"""Sweeps that several tests look at, run once for all workers of pytest-xdist; and a bucket for those of one worker."""
+"""Sweeps of several tests, run once for all workers of pytest-xdist; and a bucket for the tests of one worker."""
 
 import gc
 import subprocess
@@ -30,7 +30,7 @@ def single_run(make_once: MakeOnce) -> Path:
 
 @pytest.fixture(scope="session")
 def grid_run(make_once: MakeOnce) -> Path:
-    """`python -m runner -m` over six cells, two of which are the same experiment as others."""
+    """`python -m runner -m` over six cells. Two cells are the same experiment as others."""
 
     def fill(folder: Path) -> None:
         done = run_command(folder, "-m", *SMALL, *RANKING_ONLY, *QUIET, "retriever=closed_book,bm25,dense", "top_k=2,4")
@@ -72,7 +72,7 @@ def served() -> Iterator[Bucket]:
 
 @pytest.fixture
 def bucket(served: Bucket, monkeypatch: pytest.MonkeyPatch) -> Bucket:
-    """The environment of this process is that of the bucket, in which each test has a prefix of its own."""
+    """The environment of this process names the bucket, and each test has its own prefix there."""
     for name, value in served.environment.items():
         monkeypatch.setenv(name, value)
     gc.collect()  # the stores of the test before this one take their leave

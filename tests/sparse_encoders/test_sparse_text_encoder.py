@@ -1,4 +1,4 @@
-"""Token weights of tiny encoders, compared with those of the package sentence-transformers."""
+"""Token weights of tiny encoders, compared with weights of the package sentence-transformers."""
 
 import random
 import shutil

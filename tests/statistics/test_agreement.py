@@ -113,7 +113,7 @@ SHARES = {
 def test_agreement_intervals_cover_the_truth(
     monkeypatch: pytest.MonkeyPatch, name: str, n_questions: int, n_answers: int
 ) -> None:
-    """Half of the answers to a question are judged as its first one is."""
+    """Half of the answers to a question receive the judgement of its first answer."""
     monkeypatch.setattr(agreement, "N_DRAWS", 400)
     shares: NDArray[np.float64] = np.array(SHARES[name]) / np.sum(SHARES[name])
     by_chance = np.outer(shares.sum(axis=1), shares.sum(axis=0))
@@ -147,7 +147,7 @@ def test_agreement_gain_is_the_difference_of_agreements(raters: tuple[list[str],
 
 
 def test_agreement_gain_is_resampled_in_pairs(raters: tuple[list[str], list[str]]) -> None:
-    """The second judge is the first one, mended in a few places: far surer than of two judges that err apart."""
+    """The second judge is the first one with a few corrections: far surer than two independent judges."""
     labels, before = raters
     mended = [label if i % 10 == 0 else said for i, (label, said) in enumerate(zip(labels, before, strict=True))]
     low, high = bounds(gain(labels, before, mended, range(150)).kappa)

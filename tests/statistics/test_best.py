@@ -31,7 +31,7 @@ def cells(seed: int, *means: float) -> list[NDArray[np.float64]]:
 
 
 def test_best_of_two_cells_equals_a_permutation_test() -> None:
-    """P is at least that of a permutation test. By chance one tail is heavier than the other, and p then rises up to
+    """P is at least the p of a permutation test. By chance one tail is heavier than the other, and p then rises up to
     twofold.
     """
     first, second = cells(1, 0.15, 0.0)

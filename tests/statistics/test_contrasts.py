@@ -53,7 +53,7 @@ def test_levels_of_one_cell_each_equal_the_best_cells() -> None:
 
 
 def test_contrast_p_value_and_critical_value_agree() -> None:
-    """A contrast is beyond the critical value of a level exactly where its p is at most that level."""
+    """A contrast exceeds the critical value of a level exactly if its p is at most the level."""
     scores = scores_of(values(3, 0.12, 0.05, 0.0), np.arange(N))
     found = contrasts(contributions(scores), weights(3), 999, 0)
     for level in (0.4, 0.2, 0.1, 0.05, 0.02):

@@ -115,7 +115,7 @@ class TestOfACorpus:
         assert found.centred[:, 0] * np.sqrt(199 / 200) == pytest.approx(without, rel=0.03, abs=2e-6)
 
     def test_ratio_test_keeps_its_false_positive_rate(self) -> None:
-        """Two equal systems, by a ratio of sums (as BLEU's precisions are): 5 % of 400 sweeps, within its interval."""
+        """Two equal systems are compared by a ratio of sums (as BLEU's precisions are): 5 % of 400 sweeps differ."""
         random = np.random.default_rng(0)
         test = PairedTest(n_resamples=400)
         n_false = 0

@@ -95,7 +95,7 @@ class TestSettingsInWhichTestsAreOftenWrong:
         assert np.sum(calls, axis=0).max() <= stats.binom.ppf(0.995, 200, error_rates.BOUND)
 
     def test_tests_of_cells_in_few_large_groups_keep_their_error_rate(self) -> None:
-        """Twenty groups, six of which have nearly all samples. Counted as twenty, 8 of 20 sweeps had a false call."""
+        """Six of twenty groups have nearly all samples. Counted as twenty, 8 of 20 sweeps had a false call."""
         clusters = np.repeat(np.arange(20), [*[40] * 3, *[20] * 3, *[1] * 14])
         random = np.random.default_rng(1)
         n_false, n_sweeps = 0, 20
@@ -108,7 +108,7 @@ class TestSettingsInWhichTestsAreOftenWrong:
         assert n_false <= stats.binom.ppf(0.995, n_sweeps, error_rates.BOUND)
 
     def test_sign_change_test_alone_gives_many_false_calls(self) -> None:
-        """Forty cells, twenty samples: in a third of the sweeps, so the tests above can fail."""
+        """Forty cells of twenty samples give false calls in a third of the sweeps, so the tests above can fail."""
         setting = error_rates.Setting("", error_rates.oppositely_skewed, 20)
         random = np.random.default_rng(9)
         n_false = 0
@@ -123,7 +123,7 @@ class TestSettingsInWhichTestsAreOftenWrong:
 
 
 def test_holm_keeps_the_rate_of_a_whole_family() -> None:
-    """Seven comparisons with a baseline, two of them with cells that do differ: any false one counts."""
+    """Seven comparisons with a baseline include two cells that differ, and any false call counts."""
     means = [0.0] * 6 + [1.0, 2.0]
     values = sweeps(3, means)
     p = p_values(values[:, :, 1:], values[:, :, 0], np.arange(100))
@@ -207,7 +207,7 @@ def test_needed_samples_give_a_power_of_80_percent(n_clusters: int, difference: 
 
 
 def test_needed_samples_of_binary_scores_are_estimated_from_a_pilot() -> None:
-    """One cell is right on 20 % of the samples, and wrong on 10 %, on which the other is not."""
+    """One cell alone is right on 20 % of the samples, and the other alone on 10 %."""
     random = np.random.default_rng(5)
 
     def compared(n: int) -> Comparison:

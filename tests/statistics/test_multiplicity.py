@@ -40,7 +40,7 @@ def test_selected_level_is_the_share_of_findings(p: list[float], level: float) -
 
 
 def test_selected_level_agrees_with_benjamini_hochberg() -> None:
-    """Else a family could be called a finding in which nothing is found."""
+    """Otherwise, a family could count as a finding without a single finding in it."""
     random = np.random.default_rng(0)
     for _ in range(200):
         p = random.random(20) ** 4

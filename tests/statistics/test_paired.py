@@ -74,7 +74,7 @@ class TestP:
         assert TEST.smallest_p(2, 2.0) == 0.5
 
     def test_p_value_of_few_differing_samples_equals_mcnemars_test(self) -> None:
-        """Six of 300 answers differ, all to one side: 2 / 2^6, however many agree."""
+        """Six of 300 answers differ, all to one side, so p is 2 / 2^6 whatever the number of equal answers."""
         found = compare(np.repeat([1.0, 0.0], [6, 294]), np.arange(300))
         assert found.p == pytest.approx(stats.binomtest(6, 6).pvalue, abs=0.01)
 
@@ -90,7 +90,7 @@ class TestP:
         assert max(np.abs(np.diff(np.log(p)))) < 1.5
 
     def test_p_value_counts_ties_despite_rounding(self) -> None:
-        """Sums of tenths differ in their last bits, by the order in which they are added."""
+        """Sums of tenths differ in their last bits by the order of addition."""
         values = np.array([0.1, 0.1, 0.1, -0.3, 0.7])
         exact = np.mean([abs(s @ values) >= 0.7 - 1e-9 for s in np.array(np.meshgrid(*[[-1, 1]] * 5)).reshape(5, -1).T])
         found = compare(values, np.arange(5))
@@ -127,7 +127,7 @@ class TestP:
         assert TEST.smallest_p(3, n_effective, is_right_or_wrong=True) == pytest.approx(of_swaps)
 
     def test_dominant_group_limits_the_smallest_p_value(self) -> None:
-        """Twenty groups, all with the same right-or-wrong difference: one has half of the samples."""
+        """All twenty groups have the same right-or-wrong difference, and one group has half of the samples."""
         clusters = np.repeat(np.arange(20), [19, *[1] * 19])
         found = compare(np.ones(38), clusters)
         assert found.n_effective == pytest.approx(1 / (0.25 + 19 / 38**2))

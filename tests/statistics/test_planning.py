@@ -38,7 +38,7 @@ class TestTheLargestOfManyDifferences:
 class TestMeasured:
     @pytest.mark.parametrize("skewed", [False, True])
     def test_measured_precision_equals_the_detectable_difference_of_the_test(self, *, skewed: bool) -> None:
-        """The test is that of the best cell: see `best_cells`."""
+        """The test of the best cell applies: see `best_cells`."""
         values = cells(4, 25, skewed=skewed)
         scores = scores_of(values, np.arange(25))
         precision = measured_precision(scores, larger_is_better=True)
@@ -126,7 +126,7 @@ def test_estimated_number_of_clusters_makes_the_difference_detectable(n_clusters
 
 
 def test_planned_difference_is_found_with_the_stated_power() -> None:
-    """The best of six cells, and the worst one; the differences are as assumed, in groups of one to eight samples."""
+    """The best and the worst of six cells have the assumed difference, in groups of one to eight samples."""
     clusters = np.repeat(np.arange(60), np.resize([1, 2, 4, 8], 60))
     deviation, correlation, n_sweeps = 0.25, 0.1, 200
     size, _ = assumed_precision(clusters, deviation=deviation, correlation=correlation).detectable(6)

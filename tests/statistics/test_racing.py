@@ -109,7 +109,7 @@ def test_race_does_not_depend_on_the_order_of_cells(seed: int, margin: float) ->
 
 @pytest.mark.parametrize("seed", range(20))
 def test_race_ignores_later_scores_of_stopped_cells(seed: int) -> None:
-    """Their later answers are not asked."""
+    """Later answers of a stopped cell are never requested."""
     scores, unknown = graded(seed), graded(seed)
     _, stops = finished(scores)
     for stop in stops:
@@ -171,7 +171,7 @@ class TestErrorRate:
         assert any(race.is_lost for race in races), "otherwise the margin is not tested"
 
     def test_race_that_stops_at_every_lead_loses_many_winners(self) -> None:
-        """So the tests above can fail."""
+        """The many lost winners show that the tests above can fail."""
         random = np.random.default_rng(3)
         lost = [simulations.simulated("normal noise", random, RaceRules(alpha=0.9)).is_lost for _ in range(40)]
         assert sum(lost) > stats.binom.ppf(0.995, 40, RULES.alpha)
@@ -230,7 +230,7 @@ class TestCosts:
         ]
 
     def test_further_costs_require_more_evidence(self) -> None:
-        """Otherwise some cell of a large front would be stopped more often than alpha."""
+        """Without more evidence, some cell of a large front would be stopped more often than alpha."""
         scores = graded(1)[:, [3] + [5] * 9]
         assert replay(scores, costs=range(10, 0, -1)).share > replay(scores).share
 

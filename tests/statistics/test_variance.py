@@ -115,7 +115,7 @@ class TestAliases:
         assert ("retriever", "embedder") in found.aliased
 
     def test_terms_that_the_grid_cannot_separate_have_no_share(self) -> None:
-        """A half fraction of a 2 x 2 x 2 grid: each axis is the interaction of the other two."""
+        """In a half fraction of a 2 x 2 x 2 grid, each axis is the interaction of the other two."""
         axes = {"a": list("xxyy"), "b": list("xyxy"), "c": list("xyyx")}
         found = shares_of(np.array([1.0, 2.0, 4.0, 9.0]), axes)
         assert found.terms == ()
@@ -167,7 +167,7 @@ class TestNoise:
 
     @pytest.mark.parametrize("sizes", [[40, 10, 5, 3, 1, 1], [30, 20, 10] + [2] * 17, [100] + [1] * 50])
     def test_noise_of_unequal_groups_is_not_an_effect(self, sizes: list[int]) -> None:
-        """Groups go wrong together, and a few have most of the samples; the cells are equally good."""
+        """Groups go wrong together, a few groups have most samples, and the cells are equally good."""
         random = np.random.default_rng(14)
         clusters = np.repeat(np.arange(len(sizes)), sizes)
         n_sweeps, n_shown = 200, 0

@@ -39,7 +39,7 @@ def test_only_citation_marks_and_preceding_blanks_are_removed() -> None:
 
 @pytest.mark.parametrize("repeated", ["." * 50_000, " " * 50_000, ("[1" + " " * 5_000) * 10])
 def test_repetitive_reply_is_read_in_linear_time(repeated: str) -> None:
-    """Such replies come from models that end in a loop; a search that begins anew at every character takes minutes."""
+    """Models that end in a loop write such replies. A search that restarts at every character would take minutes."""
     started = time.process_time()
     assert statements(f"Red{repeated}blue [2]")[-1].cited == (2,)
     assert strip_citations(f"Red{repeated}blue [2]") == f"Red{repeated}blue"

@@ -1,4 +1,4 @@
-"""Passages in a corpus: where they are, and which are nowhere."""
+"""Passages in a corpus: their places, and passages without a place."""
 
 from components.records import Documents
 from components.text.passage_search import Place, SoughtPassage, locate_passages

@@ -32,7 +32,7 @@ def test_axis_mean_averages_the_cells_of_a_level(grid: LoadedSweep) -> None:
 
 
 def test_axis_interval_is_students_t_of_sample_means(grid: LoadedSweep) -> None:
-    """Here every sample is a group of its own."""
+    """Every sample here is a group of its own."""
     from scipy.stats import t, tstd
 
     from runner.results.joined_samples import common_samples

@@ -32,7 +32,7 @@ def pdflatex() -> str:
 
 
 def compiled(pdflatex: str, body: str, folder: Path) -> str:
-    """The log of two runs, the second of which resolves references; fails if TeX does."""
+    """The log of two runs, whose second resolves references; fails if TeX does."""
     text = rf"\documentclass{{article}}\usepackage{{booktabs}}\begin{{document}}{body}\end{{document}}"
     (folder / "paper.tex").write_text(text, encoding="utf-8")
     command = [pdflatex, "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]

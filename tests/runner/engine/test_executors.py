@@ -425,7 +425,7 @@ class TestProcesses:
     def test_spawned_worker_hides_secrets_in_its_log(
         self, store: Store, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
     ) -> None:
-        """It has not inherited the masked output of the command."""
+        """A spawned worker does not inherit the masked output of the command."""
         monkeypatch.setenv("MY_API_KEY", "Quite-Secret-77")
         monkeypatch.setattr(contexts, "fork_or_spawn", SpawnWithoutMain)
         order = [Left(Adder(1), compute=log_the_key), Right(Adder(2), compute=log_the_key)]

@@ -1,4 +1,4 @@
-"""Results of which a part lies in another place than the store: gone from there, they are made again."""
+"""Results with a part outside of the store: they are computed again after its loss."""
 
 from dataclasses import field
 from pathlib import Path

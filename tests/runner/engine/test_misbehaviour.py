@@ -122,7 +122,7 @@ def fork_and_fail_with_the_environment(stage: Sum, run: Run) -> int:
 def test_forked_child_that_returns_from_a_component_exits(
     compute: Callable[[Sum, Run], int], exit_code: int, tmp_path: Path
 ) -> None:
-    """The child would otherwise continue this process's work."""
+    """Without this guard, the child would continue this process's work."""
     store = Store(tmp_path, "this run")
     stage = Source(Adder(1), compute=compute)
     run = Worker(store).run(stage)
@@ -164,7 +164,7 @@ class Asked(Stage[int], kind="asked", version=1):
 
 
 def test_worker_hides_the_key_that_a_component_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker that was not forked knows nothing of what the command has learnt from the configuration."""
+    """A worker that was not forked has none of the command's knowledge of the configuration."""
     monkeypatch.setattr("components.secrets.known._marked", set[str]())
     monkeypatch.setenv("MY_MODEL", "quite-secret-77")
     run = Worker(Store(tmp_path, "this run")).run(Asked(Keyed("MY_MODEL")))

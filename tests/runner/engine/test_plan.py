@@ -1,4 +1,4 @@
-"""The plan of any stages; that of sweeps is in tests/runner/pipeline/test_planned.py."""
+"""The plan of any stages; tests/runner/pipeline/test_planned.py has the plan of sweeps."""
 
 from pathlib import Path
 
@@ -52,7 +52,7 @@ class TestOrder:
         assert models(plan) == [names[0]] * 3 + [names[1]] * 3
 
     def test_plan_runs_stages_without_a_model_as_early_as_possible(self, store: Store) -> None:
-        """A result is there before the next model is loaded, though its inputs needed models."""
+        """The first result is complete before the next model is loaded, though its inputs needed models."""
         source = Source(Adder(0))
         answers = [Left(Adder(model=model), {"data": source}) for model in ("large", "small")]
         plan = make_plan([(Top(Adder(n), {"answers": stage}), 1) for n, stage in enumerate(answers)], store)
@@ -71,7 +71,7 @@ class TestOrder:
         assert ends[0] < begins[1] < ends[1] < begins[2] < ends[2]
 
     def test_stages_of_a_loaded_model_run_before_the_next_model(self, store: Store) -> None:
-        """Reranking waits for embedding: a model may be needed by two stages, one behind the other."""
+        """Two consecutive stages may need one model, so reranking waits for embedding."""
         source = Source(Adder(0))
         first = Left(Adder(1, model="one"), {"data": source})
         other = Left(Adder(1, model="other"), {"data": source})

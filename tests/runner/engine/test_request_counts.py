@@ -1,4 +1,4 @@
-"""Requests that a plan counts before they are made; those of the pipeline's stages are in
+"""Requests that a plan counts before they are sent; requests of the pipeline's stages are in
 tests/runner/pipeline/test_requests.py.
 """
 
@@ -23,7 +23,7 @@ def store(tmp_path: Path) -> Store:
 
 
 class Asked(Sum, kind="asked"):
-    """Asks for texts, some of which may be equal."""
+    """Asks for texts; some texts may be equal."""
 
     llm: Scripted = Scripted()
     texts: tuple[str, ...] = ("a", "b")

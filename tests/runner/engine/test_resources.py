@@ -55,7 +55,7 @@ def test_stage_that_wants_more_cores_than_workers_runs_alone(tmp_path: Path, n_w
 
 
 def test_last_retry_of_a_stage_with_dead_workers_runs_alone(tmp_path: Path) -> None:
-    """Two that fit into the memory one by one would kill each other again and again."""
+    """Two stages that fit into the memory one by one would repeatedly kill each other."""
     stages = [Mortal(0, str(tmp_path)), *(Timed(n, str(tmp_path)) for n in range(4))]
     runs = list(run_stages(stages, Store(tmp_path / "store"), Processes(), 2))
     assert [run.error for run in runs] == [""] * 5

@@ -174,7 +174,7 @@ class TestReplies:
         assert replies_key(load("edited_package.part")(), "answers") != before
 
     def test_package_of_one_file_keeps_its_earlier_reply_key(self, folder: Path, load: Load) -> None:
-        """A hash of the file alone: replies that were paid for before imports counted stay."""
+        """A hash of the file alone keeps replies that were paid for before imports counted."""
         from hashlib import sha256
 
         assert model_code(load("edited_module")) == sha256(ALONE.encode()).hexdigest()

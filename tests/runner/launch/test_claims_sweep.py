@@ -150,7 +150,7 @@ def test_every_ragas_metric_has_a_value(tmp_path: Path, server: ChatServer) -> N
 
 
 def test_failure_verdicts_use_claims_and_name_the_rule(tmp_path: Path, server: ChatServer) -> None:
-    """The answers to two questions: wrong sentences of the prompt, and sentences of nowhere."""
+    """The answers to two questions are wrong: sentences of the prompt, and sentences of no passage."""
     texts = {"ferry": "The ferry is Lea. It is blue.", "tunnel": "The tunnel is deep. It is dark."}
     samples = [{"id": own, "question": f"{own}?", "references": ["Zyx"], "gold": [own]} for own in texts]
     data = (*own_data(tmp_path, texts, samples), "language=en", "top_k=2", "llm=scripted")
@@ -225,7 +225,7 @@ def test_qrels_export_refuses_a_sweep_without_grades(tmp_path: Path, capsys: pyt
 
 
 def test_claims_plan_never_counts_fewer_requests_than_are_sent(tmp_path: Path, server: ChatServer) -> None:
-    """Even if the answers are there and no claim of them is."""
+    """The plan covers the case of stored answers without stored claims."""
     cell = judge(server, "claims", "top_k=2")
     assert run_small(tmp_path, (*FEW, "top_k=2")) == 0
     planned = plan_small(tmp_path, cell).summary()["requests"]

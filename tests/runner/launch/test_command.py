@@ -177,7 +177,7 @@ class TestExitCodes:
         assert {path.name for path in (tmp_path / "results" / "store" / "entries").iterdir()} == {"data", "partition"}
 
     def test_failed_cell_exits_with_1_and_prints_the_reason(self, tmp_path: Path) -> None:
-        """An English tokenizer finds hardly a word in Chinese news, and BM25 checks that."""
+        """An English tokenizer finds almost no words in Chinese news, and BM25 rejects that."""
         done = run_command(tmp_path, "-m", *SMALL, *RANKING_ONLY, *QUIET, "tokenizer=english", "top_k=2,4")
         assert done.returncode == 1
         assert "FAILED" in done.stdout

@@ -1,4 +1,4 @@
-"""Results are those of the code that a sweep loaded, whichever file of a user's package is edited, and when."""
+"""Results come from the code that a sweep loaded, whichever file of a user's package is edited, and when."""
 
 import os
 import sys
@@ -94,7 +94,7 @@ def test_code_edited_while_the_data_set_loads_belongs_to_the_next_run(model: str
 def test_sweep_ends_if_workers_would_import_an_edited_file(
     study: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Spawned ones; the next run has the new code."""
+    """The workers are spawned, and the next run has the new code."""
     monkeypatch.setattr(contexts, "fork_or_spawn", SpawnWithoutMain)
     monkeypatch.setenv("PYTHONPATH", f"{study}{os.pathsep}{REPOSITORY}")
     editing = ("dataset._target_=edited_study.data.Editing", "+dataset.edit=words.py", "run.workers=2")

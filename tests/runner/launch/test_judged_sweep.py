@@ -199,7 +199,7 @@ class TestPlan:
 
 
 def quest_eval_script(request: dict[str, Any], attempt: int) -> Reply:
-    """Two questions about every text, of which it answers one."""
+    """Two questions about every text, which answers only one."""
     if "answers" not in json.dumps(request["response_format"]):
         return Reply('{"questions": ["何时？", "何地？"]}')
     numbers = json.dumps([{"number": n, "answer": "北京" if n == 1 else "无法推断"} for n in (1, 2)])

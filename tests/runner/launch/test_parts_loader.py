@@ -63,7 +63,7 @@ def test_composition_is_equal_without_shortcuts(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_mapping_merged_into_a_referenced_part_equals_hydra(tmp_path: Path) -> None:
-    """Hydra merges it into a copy of what is referred to."""
+    """Hydra merges the override into a copy of the referenced node."""
     write(tmp_path, "refers", "_target_: x\ntokenizer: ${chunk}\n")
     write(tmp_path, "fills", "defaults:\n  - refers\n  - _self_\ntokenizer:\n  mine: 1\n")
     places = search_path(tmp_path)

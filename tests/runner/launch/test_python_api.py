@@ -116,7 +116,7 @@ def test_python_api_axis_error_has_one_heading(results: str) -> None:
 
 
 def test_sweeps_of_several_threads_run_one_after_another(results: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command line and Hydra are the whole process's, so the record of one would be that of another."""
+    """The command line and Hydra belong to the whole process, so a sweep would record another sweep's values."""
     at_work, most, commands = 0, 0, {}
     before = sys.argv
 
@@ -154,7 +154,7 @@ def test_plan_only_returns_no_cells(results: str) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are counted in /proc")
 def test_sweeps_of_one_process_leave_no_file_open(tmp_path: Path) -> None:
-    """A notebook runs many in one process: the next sweep finds nothing open but the marks of who runs the last one."""
+    """A notebook runs many sweeps in one process, and the next sweep finds only the marks of the last one's owner."""
     for name in ("first", "second"):
         run_small(tmp_path / name, (*FEW_METRICS, "llm=scripted"))
     targets = [link.readlink() for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]

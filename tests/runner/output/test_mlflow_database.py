@@ -34,7 +34,7 @@ def test_sqlite_tracking_uris_are_local_files(uri: str, expected: Path | None) -
 
 
 def test_sweeps_of_several_folders_share_the_lock_of_one_database(tmp_path: Path) -> None:
-    """`mlflow.db` lies beside the results folders, of which there may be many."""
+    """`mlflow.db` lies beside the results folders, however many exist."""
     locks = {lock_file(f"sqlite:///{tmp_path}/mlflow.db", tmp_path / name) for name in ("one", "other")}
     assert len(locks) == 1
 
@@ -57,7 +57,7 @@ def test_process_waiting_for_the_database_logs_the_wait(
 
 
 def test_new_database_has_the_permissions_of_the_umask(tmp_path: Path) -> None:
-    """With a umask of 002, users of a group share one. SQLite alone makes it 644."""
+    """With a umask of 002, users of a group share a database. SQLite alone would set 644."""
     file = tmp_path / "mlflow.db"
     umask = os.umask(0o002)
     try:

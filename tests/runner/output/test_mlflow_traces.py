@@ -233,7 +233,7 @@ def test_sweep_without_a_ranked_cell_reports_that_it_has_no_traces(
 
 
 def test_cell_that_ends_during_logging_has_no_traces(traced: Traced, tmp_path: Path) -> None:
-    """The sweep is running while it is logged."""
+    """MLflow logs the sweep during its run."""
     folder = tmp_path / "run"
     shutil.copytree(traced.sweep.parent.parent, folder)
     own = Traced(folder)

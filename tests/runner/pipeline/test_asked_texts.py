@@ -1,4 +1,4 @@
-"""Documents and headers that a language model writes: planned, asked for once, and what goes wrong is told."""
+"""Documents and headers that a language model writes: planned, asked for once, and reported if a reply fails."""
 
 from pathlib import Path
 

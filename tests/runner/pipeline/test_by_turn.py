@@ -1,4 +1,4 @@
-"""Scores by the number of the turn, and over conversations: asked for, and else nowhere."""
+"""Scores by the number of the turn, and over conversations, only on request."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Questions over given passages, from none to all of which are noise."""
+"""Questions over given passages, with no, some or only noise."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Hits in the order that a language model gives them: each reply is asked for once, and what goes wrong is told."""
+"""Hits in the order that a language model gives them: each reply is requested once, and failures are reported."""
 
 import json
 import re

@@ -56,7 +56,7 @@ def test_titles_and_metadata_reach_prompts_of_parallel_corpora(tmp_path: Path) -
 
 
 def test_overlapping_neighbours_are_merged_without_repeated_text(tmp_path: Path) -> None:
-    """Each chunk begins with half of the one before."""
+    """Each chunk begins with half of its predecessor."""
     halves = SentencePacking(size=60, overlap=0.5, unit=Unit.CHAR)
     (bridge, *_) = prompts(tmp_path, "<{n}|{text}>", chunk=halves, context=PackedContext(window=9))
     whole = "The bridge was opened in 1932. It crosses the river in the east. Trains still use it every day."

@@ -34,7 +34,7 @@ def test_oracle_finds_all_gold_and_nothing_else(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("retriever", ["oracle", "bm25", "hybrid"])
 def test_depth_beyond_the_corpus_keeps_all_chunks_without_extra_memory(tmp_path: Path, retriever: str) -> None:
-    """A row for each sample at such a depth would take 800 MB."""
+    """A row per sample at this depth would take 800 MB."""
     cell = [f"retriever={retriever}", "llm=none", "metrics=retrieval"]
     n_hits = (5_000, 100_000_000)
     assert run_small(tmp_path, *([*cell, f"retriever.depth={n}", f"top_k={n}"] for n in n_hits)) == 0

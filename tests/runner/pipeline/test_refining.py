@@ -1,4 +1,4 @@
-"""Refined texts are searched and read; whatever is found in them is told, and scored, in the original ones."""
+"""Refined texts are searched and read; hits in them are shown and scored by the original texts."""
 
 from pathlib import Path
 from typing import Any

@@ -65,7 +65,7 @@ def test_hits_come_only_from_the_corpus_of_the_sample(
 
 
 def test_reranking_a_sub_corpus_ignores_other_sub_corpora(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The weights of words are those of a sample's own corpus: another one beside it changes nothing."""
+    """Weights of words come from the sample's own corpus, so a second corpus changes nothing."""
     from components.datasets.demo import Demo
 
     scores = []

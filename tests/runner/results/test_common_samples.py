@@ -30,7 +30,7 @@ def test_joined_values_are_matched_by_sample_id(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("metric", ["rouge_l", "bleu"])
 def test_samples_file_of_another_cell_is_rejected_when_joined(tmp_path: Path, metric: str) -> None:
-    """The mean and the number of values reveal them."""
+    """The mean and the number of values reveal the foreign file."""
     sweep = load(str(tiny_sweep.write(tmp_path, [tiny_sweep.CELLS[2], tiny_sweep.CELLS[3]])))
     one, other = (sweep.folder_of(cell) / "samples.parquet" for cell in sweep.cells)
     other.write_bytes(one.read_bytes())
@@ -139,7 +139,7 @@ class TestCommonMeans:
     second = replace(tiny_sweep.CELLS[1], rouge_l=[None, None, 0.9, 0.8, 0.8, 0.8, 0.9, 0.8])
 
     def test_common_means_rank_cells_by_their_shared_samples(self, tmp_path: Path) -> None:
-        """The second leaves out what is hard, and is better over its own samples alone."""
+        """The second cell leaves out hard samples, and is better over its own samples alone."""
         sweep = load(str(tiny_sweep.write(tmp_path, [self.first, self.second])))
         means = common_means(sweep.cells, sweep.folder_of, "rouge_l")
         assert means.n == 6

@@ -79,7 +79,7 @@ class TestCells:
         assert read_cell(write_cell(tmp_path, failed, {})) == failed
 
     def test_cell_json_is_missing_after_an_interrupted_write(self, tmp_path: Path) -> None:
-        """`cell.json` is written last: what broke off before has none."""
+        """`cell.json` is written last, so an interrupted cell has no such file."""
         with pytest.raises(TypeError):
             write_cell(tmp_path, CELL, {"a.csv": b"a", "b.csv": None})  # type: ignore[dict-item]
         assert not (tmp_path / CELL.cell_id / "cell.json").exists()

@@ -1,5 +1,5 @@
 """A Ray cluster of the tests' own on this machine. Each node is in a network namespace where that can be made (Linux,
-root), so that it has an address of its own; elsewhere all nodes have that of the machine itself.
+root), so that it has an address of its own; elsewhere all nodes have the address of the machine itself.
 """
 
 import os

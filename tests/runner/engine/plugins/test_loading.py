@@ -146,7 +146,7 @@ def test_user_helper_that_looks_installed_is_hashed(
 
 
 class _EditableFinder:
-    """Finds modules of a namespace whose folder the finder does not reveal, as that of an editable install does."""
+    """Finds modules of a namespace whose folder the finder does not reveal, like the finder of an editable install."""
 
     def __init__(self, source: Path) -> None:
         self._source = source

@@ -122,7 +122,7 @@ def test_editor_lock_file_is_not_code(place: Path) -> None:
 
 
 def test_package_importing_from_an_edited_package_is_reloaded(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody touched its own files since the process began."""
+    """Nobody has changed the files of the process since its start."""
     write(place, "reaching/model.py", "from reached import WORD\n")
     write(place, "reached.py", "WORD = 'before'\n")
     load_plugins(["reaching"])

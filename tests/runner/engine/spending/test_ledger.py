@@ -103,7 +103,7 @@ def test_budget_is_never_overdrawn(path: Path, budget: Budget, reached: str) -> 
 
 @pytest.mark.parametrize("budget", [Budget(max_tokens=400), Budget(max_cost=0.0018)])
 def test_attempts_without_an_answer_count_in_full(path: Path, budget: Budget) -> None:
-    """The server may have charged each of them in full."""
+    """The server may have charged each request in full."""
     ledger = Ledger(path, budget)
     for _ in range(2):
         assert admitted(ledger)

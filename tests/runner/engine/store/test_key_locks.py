@@ -193,7 +193,7 @@ def test_lock_taken_by_another_process_is_not_broken(lock: Path) -> None:
 def test_repeated_link_request_still_holds_the_lock(
     lock: Path, writers: Writers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A network file system asks again then."""
+    """A network file system repeats the request if the first response was lost."""
     symlink = os.symlink
 
     def ask_twice(target: str, path: Path) -> None:

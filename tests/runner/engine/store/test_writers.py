@@ -69,7 +69,7 @@ def test_process_with_a_changing_heartbeat_is_alive(writers: Writers) -> None:
 
 
 def test_waiter_that_paused_starts_watching_again(writers: Writers) -> None:
-    """A terminal stops all of its processes: none of them may then hold the others for dead."""
+    """A terminal stops all of its processes, and no stopped process may then consider the others dead."""
     other = file_of_another_host(writers)
     assert not writers.is_gone(other.name)
     time.sleep(LEASE_S + 0.1)
@@ -85,7 +85,7 @@ def test_process_silent_for_hours_is_dead_without_watching(writers: Writers) -> 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system does not fork")
 def test_process_of_this_host_is_alive_after_the_machine_slept(writers: Writers) -> None:
-    """The file of the process that looks was touched since then, and the other's was not."""
+    """The file of the looking process was touched after the stop, unlike the file of the other process."""
     read, write = os.pipe()
     if not (child := os.fork()):
         os.write(write, writers.own_name.encode())

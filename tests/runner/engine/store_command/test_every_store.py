@@ -79,7 +79,7 @@ def exported(folder: Path) -> None:
 
 
 def read_by_all(folder: Path) -> None:
-    """A sweep whose results other commands have read, which write nowhere in the store."""
+    """Read the results of a sweep with commands that write nothing into the store."""
     generated(folder)
     swept(folder)
     sweep = str(folder / "results" / SWEEP_ID)

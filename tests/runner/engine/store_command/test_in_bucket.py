@@ -71,7 +71,7 @@ def test_verify_finds_damage_in_a_bucket(
 
 
 def test_foreign_objects_in_the_bucket_are_ignored(run: Run, address: str, store: Store) -> None:
-    """Folders, as consoles make them, and what a broken tool left."""
+    """The store contains folders, as consoles make them, and the remains of a broken tool."""
     objects = Objects(address)
     for path in (
         "entries",

@@ -246,7 +246,7 @@ class TestMissingStore:
 def test_store_command_names_results_that_it_cannot_remove(
     store: Store, chunks: StoredResult, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A result of another user."""
+    """The result belongs to another user."""
 
     def refuse(path: Path, _: Path) -> Path:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
@@ -279,7 +279,7 @@ class TestBesideRunningSweeps:
     def test_prune_keeps_all_results_while_a_sweep_plans(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        """A prune between the plan, which relies on stored results, and the run."""
+        """A prune runs after the plan, which relies on stored results, and before the run."""
         assert run_small(tmp_path, RANKING_ONLY) == 0
         store = Store(tmp_path / "results" / "store")
 
@@ -316,7 +316,7 @@ class TestBesideRunningSweeps:
         assert list((store.root / "runs").iterdir()) == []
 
     def test_concurrent_sweeps_prune_and_verify_lose_no_result(self, tmp_path: Path) -> None:
-        """While one prunes and another verifies, each finds metrics that are as if it had been alone."""
+        """A prune and a verification at the same time each find the metrics of a lone run."""
         together, alone = tmp_path / "together", tmp_path / "alone"
         assert run_small(alone, *((*RANKING_ONLY, f"top_k={depth}") for depth in (2, 4, 8))) == 0
         expected = {cell.axes["top_k"]: cell.metrics for cell in cells_in(alone)}

@@ -15,7 +15,7 @@ def bounds(found: PredictionPowered) -> tuple[float, float]:
 
 
 def answers(n: int, share: float, seed: int, *, right: tuple[float, float] = (0.95, 0.7)) -> tuple[Values, Values]:
-    """People's grades, a share of them 1, and those of a judge that is right about ones and about zeros so often."""
+    """People's grades, a share of them 1, and grades of a judge with the given accuracies for ones and zeros."""
     random = np.random.default_rng(seed)
     people = (random.random(n) < share).astype(np.float64)
     is_right = random.random(n) < np.where(people == 1, *right)
@@ -98,7 +98,7 @@ def test_unlabelled_samples_of_one_cluster_have_zero_weight() -> None:
     ("sizes", "n_labelled"), [([100, 50, 20, *[5] * 20], 40), ([100, *[1] * 50], 30), ([9] * 33, 40)]
 )
 def test_prediction_powered_intervals_cover_the_truth_with_unequal_clusters(sizes: list[int], n_labelled: int) -> None:
-    """Samples of a cluster have their chance of a 1 in common: correlated by .5."""
+    """Samples of a cluster share their chance of a 1, so their correlation is .5."""
     random = np.random.default_rng(11)
     clusters = np.repeat(np.arange(len(sizes)), sizes)
     held = 0

@@ -41,7 +41,7 @@ def test_models_check_measures_and_loads_a_folder(bert: Path, capsys: pytest.Cap
 def test_documented_model_command_runs(
     bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The others are run by tests.test_readme, each in a process that would have to load torch for this one."""
+    """tests.test_readme runs the other commands, each in a process that would have to load torch for this one."""
     skip_without("sentence_transformers")
     from tests.models.tiny import save_sentence_encoder
 

@@ -59,7 +59,7 @@ def test_failed_cells_are_not_traced() -> None:
 
 
 def written(folder: Path, cell_id: str, f1: Values, states: dict[int, str] | None = None, n: int = 0) -> CellResult:
-    """A cell with samples s00, s01, ... of which every tenth is of the small subset."""
+    """A cell with samples s00, s01, ...; every tenth sample is in the small subset."""
     n = n or len(f1)
     ids = [f"s{place:02}" for place in range(n)]
     rows = {

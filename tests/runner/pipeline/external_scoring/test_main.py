@@ -56,7 +56,7 @@ ANSWERS = ["北京", "北京是首都", "首都是北京", "上海", "中国的�
 
 
 def test_scored_lines_of_one_cluster_count_as_a_whole(tmp_path: Path) -> None:
-    """Seven answers, each given by six lines: these say as much as seven lines do."""
+    """Six lines give each of seven answers, and say as much as seven lines."""
     lines = [{**ANSWER, "prediction": ANSWERS[i % 7], "id": str(i), "cluster": f"c{i % 7}"} for i in range(42)]
     _, clustered = score(tmp_path, "rouge_l,em", *lines)
     _, once = score(tmp_path, "rouge_l,em", *lines[:7])

@@ -155,7 +155,7 @@ def test_prune_keeps_an_export_that_is_being_written(
     out: Path,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Even one that is stopped, for as long as it takes."""
+    """A stopped process keeps its folder for any time."""
     child = start(cells[LARGE], out)
     while not hidden(out.parent):
         time.sleep(0.0005)

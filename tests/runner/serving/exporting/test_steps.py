@@ -113,7 +113,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def loaded(folder: Path) -> Pipeline:
-    """A pipeline, whose answers to the questions of the sweep are those of the sweep."""
+    """A pipeline that gives the sweep's answers to the sweep's questions."""
     pipeline = load_pipeline(folder)
     report = check(pipeline, folder / CHECK)
     assert report.is_equal, report.compared

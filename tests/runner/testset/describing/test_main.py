@@ -33,7 +33,7 @@ class TestNearDuplicates:
         assert jaccard(shingles_of("北京 是\n中国的首都"), shingles_of("北京是中国的首都")) == 1.0
 
     def test_near_duplicates_equal_a_comparison_of_all_pairs(self) -> None:
-        """Texts in which few to many characters were changed: every pair far from the threshold is told right."""
+        """Few to many characters were changed, so the pairs far from the threshold are classified correctly."""
         random = np.random.default_rng(2)
         texts = []
         for _ in range(60):

@@ -1,4 +1,4 @@
-"""A process on a host of its own: holds a lock, and writes when it is told to. Arguments: address, cache, lease."""
+"""A process on its own host: holds a lock, and writes on command. Arguments: address, cache, lease."""
 
 import sys
 from pathlib import Path

@@ -15,7 +15,7 @@ LEASE_S = 0.6
 
 @dataclass
 class OnHost:
-    """The processes of a host, of which those in `gone` have ended."""
+    """The processes of a host; the processes in `gone` have ended."""
 
     own_name: str
     gone: set[str] = field(default_factory=set)

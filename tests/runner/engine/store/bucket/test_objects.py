@@ -56,7 +56,7 @@ def test_missing_objects_are_read_as_none(objects: Objects, tmp_path: Path) -> N
 def test_truncated_object_is_not_a_service_failure(
     objects: Objects, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_bytes: int
 ) -> None:
-    """Nobody waits for it to come back."""
+    """No process waits for the bucket to return."""
     monkeypatch.setattr(objects_module, "_PIECE", 10)
     objects.put("cut", b"x" * n_bytes)
     assert not objects.download("cut", 25, tmp_path / "file")
