@@ -57,7 +57,7 @@ class TestByDefinition:
         assert all(sorted(rankings_of(hits)[query]) == [0, 2, 3, 4, 5, 6] for query in (0, 1, 3))
         assert score_pairs(QUERIES, CHUNKS, np.array([[2, 0], [0, 1]], dtype=np.int32)).tolist() == [0, 0]
 
-    def test_equal_chunks_are_ordered_by_position(self) -> None:
+    def test_equal_token_vector_chunks_are_ordered_by_position(self) -> None:
         chunks = CHUNKS.rows(np.array([3, 5, 3, 5, 3]))
         order = rankings_of(best_chunks(QUERIES, chunks, 5))[0]
         assert [row for row in order if row % 2 == 0] == [0, 2, 4]

@@ -48,7 +48,7 @@ def test_best_command_excludes_no_cell_with_few_samples(sweep: Path, capsys: pyt
     assert {row["mark"] for row in rows.values() if "mark" in row} <= {""}
 
 
-def test_best_command_explains_what_its_confidence_refers_to(planted: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_best_command_explains_its_confidence(planted: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["best", str(planted)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].strip() == "Cells that may be the best, by rouge_l (larger is better)"
@@ -56,7 +56,7 @@ def test_best_command_explains_what_its_confidence_refers_to(planted: Path, caps
     assert "the same samples, shown once: create: task/long_form; read: read/qa_1doc, task/extractive" in lines
 
 
-def test_best_candidates_over_all_samples_equal_those_of_compare(planted: Path) -> None:
+def test_best_candidates_over_all_samples_equal_compare(planted: Path) -> None:
     from analysis.comparison import compare_cells
     from components.statistics import PairedTest
 

@@ -20,7 +20,7 @@ class TestLlamaIndexSentences(ChunkerContract):
 
 
 @pytest.mark.parametrize(("size", "overlap"), [(64, 0.0), (64, 0.3), (128, 0.5)])
-def test_chunks_equal_those_of_llama_index(size: int, overlap: float) -> None:
+def test_chunks_equal_llama_index(size: int, overlap: float) -> None:
     from llama_index.core.node_parser import SentenceSplitter
 
     texts = Demo().load().documents.texts[::4]

@@ -46,7 +46,7 @@ class ParserContract(ComponentContract, ABC):
         assert all(find_spec(package) for package in self.parser.packages)
 
     @pytest.mark.parametrize("language", LANGUAGES)
-    def test_parsed_text_equals_that_of_the_package(self, language: str, tmp_path: Path) -> None:
+    def test_parsed_text_equals_the_package(self, language: str, tmp_path: Path) -> None:
         for form in self.forms:
             file = tmp_path / f"planted{SUFFIXES[form]}"
             WRITERS[form](planted(0, language), file)

@@ -50,7 +50,7 @@ def texts(demo: Benchmark) -> dict[str, str]:
 
 
 class TestBundledData:
-    def test_english_demo_has_its_own_name_and_fingerprint(self) -> None:
+    def test_english_demo_has_a_separate_name_and_fingerprint(self) -> None:
         assert isinstance(DemoEn(), Dataset)
         assert (DemoEn().name, DemoEn().check()) == ("demo_en", [])
         assert DemoEn().fingerprint() == DemoEn(limit=3).fingerprint() != Demo().fingerprint()
@@ -153,13 +153,13 @@ class TestLanguage:
             assert config["tokenizer"]["_target_"].endswith("RjiebaWords")
 
     @pytest.mark.parametrize("overrides", [["dataset=demo_en", "language=zh"], ["language=zh", "dataset=demo_en"]])
-    def test_named_language_overrides_that_of_the_data(self, overrides: list[str]) -> None:
+    def test_named_language_overrides_the_language_of_the_data(self, overrides: list[str]) -> None:
         config = compose_job(*overrides).config
         assert config["language"]["name"] == "zh"
         assert config["tokenizer"] == compose_job("language=zh").config["tokenizer"]
         assert config["prompt"] == compose_job("language=zh").config["prompt"]
 
-    def test_named_tokenizer_overrides_that_of_the_language(self) -> None:
+    def test_named_tokenizer_overrides_the_tokenizer_of_the_language(self) -> None:
         config = compose_job("dataset=demo_en", "tokenizer=bigrams").config
         assert config["language"]["name"] == "en"
         assert config["tokenizer"]["_target_"].endswith("CharacterBigrams")

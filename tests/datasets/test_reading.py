@@ -30,7 +30,7 @@ def written(folder: Path, content: bytes | str, name: str = "file") -> Path:
 
 
 class TestMissing:
-    def test_missing_folder_error_lists_what_was_expected_and_found(self, tmp_path: Path) -> None:
+    def test_missing_folder_error_lists_expected_and_found_files(self, tmp_path: Path) -> None:
         written(tmp_path, "", "neighbour.txt")
         with pytest.raises(DataError, match=r"80000_docs: does not exist, expected a corpus.*neighbour\.txt"):
             require_folder(tmp_path / "80000_docs", "a corpus")

@@ -68,12 +68,12 @@ class TestBgeM3AsEmbedder(EmbedderContract):
         self.component = BgeM3(folder)
 
 
-def test_bge_m3_dense_vectors_equal_those_of_the_package(chunks: Encodings, outputs: Any, folder: str) -> None:
+def test_bge_m3_dense_vectors_equal_the_package(chunks: Encodings, outputs: Any, folder: str) -> None:
     np.testing.assert_allclose(chunks.dense, outputs["dense_vecs"], atol=1e-5)
     np.testing.assert_allclose(BgeM3(folder).embed_chunks(Passages(CHUNKS), {}), chunks.dense, atol=1e-6)
 
 
-def test_bge_m3_token_weights_equal_those_of_the_package(chunks: Encodings, outputs: Any) -> None:
+def test_bge_m3_token_weights_equal_the_package(chunks: Encodings, outputs: Any) -> None:
     sparse = chunks.sparse
     assert len(outputs["lexical_weights"]) == len(sparse) == len(CHUNKS)
     for row, expected in enumerate(outputs["lexical_weights"]):
@@ -82,14 +82,14 @@ def test_bge_m3_token_weights_equal_those_of_the_package(chunks: Encodings, outp
         np.testing.assert_allclose(sparse.weights[own], [expected[str(i)] for i in sparse.ids[own]], atol=1e-5)
 
 
-def test_bge_m3_token_vectors_equal_those_of_the_package(chunks: Encodings, outputs: Any) -> None:
+def test_bge_m3_token_vectors_equal_the_package(chunks: Encodings, outputs: Any) -> None:
     multi = chunks.multi
     assert multi.vectors.dtype == np.float16
     for row, expected in enumerate(outputs["colbert_vecs"]):
         np.testing.assert_allclose(multi.vectors[multi.first[row] : multi.last[row]], expected, atol=5e-4)
 
 
-def test_bge_m3_scores_equal_those_of_the_package(chunks: Encodings, folder: str, scores: Any) -> None:
+def test_bge_m3_scores_equal_the_package(chunks: Encodings, folder: str, scores: Any) -> None:
     queries = BgeM3(folder).encode_queries(Passages(QUERIES))
     late = LateInteraction(BgeM3(folder)).score_encoded(queries, chunks, PAIRS)
     np.testing.assert_allclose(late, scores["colbert"], atol=5e-4)

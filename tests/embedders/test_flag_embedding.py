@@ -35,7 +35,7 @@ class TestFlagEmbeddings(EmbedderContract):
 
 
 @pytest.mark.parametrize("pooling", FlagPooling)
-def test_flag_vectors_equal_those_of_flag_model(bert: Path, pooling: FlagPooling) -> None:
+def test_flag_vectors_equal_flag_model(bert: Path, pooling: FlagPooling) -> None:
     from FlagEmbedding import FlagModel
 
     own = FlagModel(str(bert), use_fp16=False, devices="cpu", pooling_method=pooling.value)
@@ -43,7 +43,7 @@ def test_flag_vectors_equal_those_of_flag_model(bert: Path, pooling: FlagPooling
     np.testing.assert_allclose(vectors(embedder(bert, pooling=pooling, max_length=100), TEXTS), expected, atol=1e-5)
 
 
-def test_flag_query_instruction_equals_that_of_the_package(bert: Path) -> None:
+def test_flag_query_instruction_equals_the_package(bert: Path) -> None:
     from FlagEmbedding import FlagModel
 
     own = FlagModel(str(bert), use_fp16=False, devices="cpu", query_instruction_for_retrieval="上海：")

@@ -63,7 +63,7 @@ def folder(request: pytest.FixtureRequest) -> Path:
     return found
 
 
-def test_sentence_transformers_vectors_equal_those_of_the_package(folder: Path) -> None:
+def test_sentence_transformers_vectors_equal_the_package(folder: Path) -> None:
     expected = package(folder).encode(TEXTS, normalize_embeddings=True)
     np.testing.assert_allclose(chunk_vectors(embedder(folder), TEXTS), expected, atol=1e-5)
 
@@ -81,7 +81,7 @@ def test_vectors_are_not_scaled_without_normalize(bert: Path) -> None:
 
 
 @pytest.mark.parametrize("pooling", [pooling for pooling in Pooling if pooling not in (Pooling.MODEL, Pooling.LATE)])
-def test_named_pooling_equals_that_of_the_package(bert: Path, pooling: Pooling) -> None:
+def test_named_pooling_equals_the_package(bert: Path, pooling: Pooling) -> None:
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer import modules
 

@@ -57,7 +57,7 @@ class TestStaticEmbeddings(EmbedderContract):
 
 
 @pytest.mark.parametrize("normalize", [True, False])
-def test_static_vectors_equal_those_of_sentence_transformers(folder: Path, normalize: bool) -> None:
+def test_static_vectors_equal_sentence_transformers(folder: Path, normalize: bool) -> None:
     from sentence_transformers import SentenceTransformer
 
     own = SentenceTransformer(str(folder), device="cpu").encode(TEXTS, normalize_embeddings=normalize)

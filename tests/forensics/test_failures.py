@@ -26,7 +26,7 @@ def test_lost_evidence_explains_a_failure(stage: EvidenceStage, outcome: Outcome
 
 @pytest.mark.parametrize("stage", EvidenceStage)
 @pytest.mark.parametrize("outcome", [Outcome.ERROR, Outcome.EMPTY, Outcome.TRUNCATED])
-def test_missing_answer_is_its_own_failure(stage: EvidenceStage, outcome: Outcome) -> None:
+def test_missing_answer_is_a_separate_failure(stage: EvidenceStage, outcome: Outcome) -> None:
     assert failure(stage, outcome) == outcome.value
 
 

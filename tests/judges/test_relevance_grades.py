@@ -37,7 +37,7 @@ class TestRelevanceGrades(JudgeContract):
         ([0, 3], (1 / log2(3)) / (1 + 1 / log2(3))),
     ],
 )
-def test_normalized_gain_divides_by_that_of_the_highest_grades(grades: list[int], value: float) -> None:
+def test_normalized_gain_is_relative_to_the_highest_grades(grades: list[int], value: float) -> None:
     assert normalized_gain(grades) == pytest.approx(value)
 
 

@@ -499,7 +499,7 @@ class TestJson:
 
 
 class TestKey:
-    def test_openai_key_is_sent_and_appears_nowhere_else(
+    def test_openai_key_appears_only_in_the_request(
         self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
         monkeypatch.setenv("A_KEY", "sk-very-secret\n")

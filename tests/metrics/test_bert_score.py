@@ -36,7 +36,7 @@ class TestBertScore(AnswerMetricContract):
 
 
 @pytest.mark.parametrize("num_layers", range(1, N_LAYERS + 1))
-def test_bert_score_values_equal_those_of_the_package(bert: str, num_layers: int) -> None:
+def test_bert_score_values_equal_the_package(bert: str, num_layers: int) -> None:
     import bert_score
 
     *_, expected = bert_score.score(ANSWERS, REFERENCES, model_type=bert, num_layers=num_layers)

@@ -97,7 +97,7 @@ class TestStudentsT:
         expected = stats.t.interval(0.95, 11, values.mean(), stats.sem(values))
         assert _bounds(_of_corpus(values)) == pytest.approx(expected)
 
-    def test_t_interval_of_equal_clusters_equals_that_of_cluster_means(self) -> None:
+    def test_t_interval_of_equal_clusters_equals_the_interval_of_means(self) -> None:
         values = np.random.default_rng(1).normal(10, 2, (8, 3))
         means = values.mean(axis=1)
         expected = stats.t.interval(0.95, 7, means.mean(), stats.sem(means))

@@ -12,7 +12,7 @@ def numpys(values: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("n_values", [1, 2, 3, 40, 41, 1000])
 @pytest.mark.parametrize("share_nan", [0.0, 0.3])
-def test_quantiles_equal_those_of_numpy_to_the_byte(n_values: int, share_nan: float) -> None:
+def test_quantiles_equal_numpy_to_the_byte(n_values: int, share_nan: float) -> None:
     random = np.random.default_rng(n_values)
     values = random.normal(size=(8, n_values))
     values[1] = np.round(values[1])

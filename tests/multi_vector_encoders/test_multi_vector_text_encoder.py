@@ -126,7 +126,7 @@ class TestLateInteraction(RerankerContract):
         np.testing.assert_allclose(found, self.score(pairs), atol=self.rounding)
 
 
-def test_multi_vector_rankings_equal_those_of_the_package(layout: tuple[str, Path]) -> None:
+def test_multi_vector_rankings_equal_the_package(layout: tuple[str, Path]) -> None:
     """All 60 queries rank the 150 chunks as the package's MaxSim does, with vectors in half precision.
 
     Scores that differ by less than 2e-4 may swap. Half precision itself changes a mean over tokens by less than 3e-4.
@@ -149,7 +149,7 @@ def test_multi_vector_rankings_equal_those_of_the_package(layout: tuple[str, Pat
         assert np.diff(scores[query, ranking]).max() < 2e-4
 
 
-def test_multi_vector_token_limits_equal_those_of_the_model_files(layout: tuple[str, Path]) -> None:
+def test_multi_vector_token_limits_equal_the_model_files(layout: tuple[str, Path]) -> None:
     name, folder = layout
     component, expected = encoder(folder), package(folder)
     assert isinstance(component, ReadsQueriesInPart)
@@ -167,7 +167,7 @@ def test_skipped_tokens_of_documents_have_no_vectors(colbert: Path) -> None:
     assert np.diff(found.vector_offsets).tolist() == [32, 32]
 
 
-def test_configured_prefixes_override_those_of_the_model(colbert: Path) -> None:
+def test_configured_prefixes_override_the_prefixes_of_the_model(colbert: Path) -> None:
     found = encoder(colbert, query_prefix="12 ", passage_prefix="")
     assert_equal_vectors(
         found.encode_query_tokens(Passages(QUERIES[:3])), package(colbert).encode_query(QUERIES[:3], prompt="12 ")
@@ -177,7 +177,7 @@ def test_configured_prefixes_override_those_of_the_model(colbert: Path) -> None:
     )
 
 
-def test_configured_lengths_override_those_of_the_model_files(layout: tuple[str, Path]) -> None:
+def test_configured_lengths_override_the_model_files(layout: tuple[str, Path]) -> None:
     """No length exceeds the positions of the model. An expanded query has the given length."""
     name, folder = layout
     shorter = encoder(folder, max_length=30, max_query_length=12)

@@ -26,14 +26,14 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return SAVERS[kind](tmp_path_factory.mktemp(kind), tokenizer_knows_maximum=knows)
 
 
-def test_token_limit_equals_that_of_sentence_transformers(folder: Path) -> None:
+def test_token_limit_equals_sentence_transformers(folder: Path) -> None:
     from sentence_transformers import SentenceTransformer
 
     encoder = SentenceTransformer(str(folder), device="cpu")
     assert token_limit(str(folder), "") == max_input_tokens(encoder.transformers_model, encoder.tokenizer)
 
 
-def test_token_counts_equal_those_of_transformers(folder: Path) -> None:
+def test_token_counts_equal_transformers(folder: Path) -> None:
     from transformers import AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(folder)
@@ -58,7 +58,7 @@ def test_old_model_folder_without_tokenizer_json_counts_equal_tokens(tmp_path: P
     assert count_tokens(str(folder), "", TEXTS).tolist() == expected
 
 
-def test_sentence_transformers_limit_overrides_that_of_transformers(tmp_path: Path) -> None:
+def test_sentence_transformers_limit_overrides_the_transformers_limit(tmp_path: Path) -> None:
     bert = save_bert(tmp_path / "bert")
     assert token_limit(str(save_sentence_encoder(tmp_path / "encoder", bert, max_tokens=128)), "") == 128
 

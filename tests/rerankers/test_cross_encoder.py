@@ -69,7 +69,7 @@ class TestContract(RerankerContract):
 
 
 @pytest.mark.parametrize("max_length", [24, 512])
-def test_cross_encoder_scores_equal_those_of_sentence_transformers(xlm_roberta: Path, max_length: int) -> None:
+def test_cross_encoder_scores_equal_sentence_transformers(xlm_roberta: Path, max_length: int) -> None:
     from sentence_transformers import CrossEncoder
 
     plain = CrossEncoder(str(xlm_roberta), device="cpu", max_length=min(max_length, MAX_TOKENS))
@@ -143,7 +143,7 @@ def test_rerank_batches_group_pairs_of_similar_length(xlm_roberta: Path, monkeyp
 
 
 @pytest.mark.parametrize("prompt", [None, "查询："])
-def test_reranker_token_counts_equal_those_of_the_model(xlm_roberta: Path, prompt: str | None) -> None:
+def test_reranker_token_counts_equal_the_model(xlm_roberta: Path, prompt: str | None) -> None:
     from sentence_transformers import CrossEncoder
 
     reranker = cross_encoder(xlm_roberta, prompt=prompt, max_length=200)

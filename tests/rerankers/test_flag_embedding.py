@@ -63,7 +63,7 @@ def flag_llm_reranker(qwen2: Path) -> Any:
 
 
 @pytest.mark.parametrize("fields", [{}, {"max_length": 24}, {"query_instruction": "查询："}])
-def test_flag_cross_encoder_scores_equal_those_of_flag_reranker(
+def test_flag_cross_encoder_scores_equal_flag_reranker(
     xlm_roberta: Path, flag_reranker: Any, fields: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(flag_reranker, "query_instruction_for_rerank", fields.get("query_instruction"))
@@ -73,7 +73,7 @@ def test_flag_cross_encoder_scores_equal_those_of_flag_reranker(
     assert len({round(score, 4) for score in expected}) > len(expected) / 2
 
 
-def test_flag_scores_equal_those_of_the_cross_encoder(xlm_roberta: Path) -> None:
+def test_flag_scores_equal_the_cross_encoder(xlm_roberta: Path) -> None:
     """Use texts without unknown characters, which FlagEmbedding decodes and tokenizes again."""
     known = ("北京", "杭州是浙江的省会，", "abc 123", LONG[0])
     texts = text_pairs(("", *known), (*known, LONG[1]))
@@ -84,7 +84,7 @@ def test_flag_scores_equal_those_of_the_cross_encoder(xlm_roberta: Path) -> None
 @pytest.mark.parametrize(
     "fields", [{}, {"max_length": 24}, {"prompt": "Is B about A?", "query_instruction": "Q", "passage_instruction": ""}]
 )
-def test_flag_language_model_scores_equal_those_of_flag_llm_reranker(
+def test_flag_language_model_scores_equal_flag_llm_reranker(
     qwen2: Path, flag_llm_reranker: Any, fields: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for side, usual in {"query": "A: ", "passage": "B: "}.items():

@@ -203,7 +203,7 @@ def is_within(hit: dict[str, Any], chunk: dict[str, Any]) -> bool:
     return bool(hit["document_id"] == chunk["document_id"] and is_inside and n_missing <= 4)
 
 
-def test_pgvector_demo_rankings_equal_those_of_the_exact_index(tmp_path: Path, dsn: str) -> None:
+def test_pgvector_demo_rankings_equal_the_exact_index(tmp_path: Path, dsn: str) -> None:
     texts, vectors = demo_chunks(tmp_path)
     filled(dsn, texts, vectors, "demo")
     assert run_small(tmp_path, [*DEMO, "retriever=dense", "vector_index=flat"], [*DEMO, *over("demo")]) == 0

@@ -47,7 +47,7 @@ class TestTokenWeights(ComponentContract):
             np.testing.assert_allclose(scores[: len(ranking)], np.sort(products[row])[::-1][: len(ranking)], atol=1e-5)
             np.testing.assert_allclose(scores[: len(ranking)], products[row, ranking], atol=1e-5)
 
-    def test_equal_chunks_are_ordered_by_position(self) -> None:
+    def test_equal_token_weight_chunks_are_ordered_by_position(self) -> None:
         chunks = drawn(20).rows(np.array([4, 9, 4, 9, 4]))
         assert rankings_of(search(chunks, chunks.rows(slice(0, 1)), 2))[0] in ([0, 2], [1, 3])
 

@@ -33,7 +33,7 @@ def test_agreement_values_equal_scikit_learn(raters: tuple[list[str], list[str]]
     np.testing.assert_array_equal(found.confusion, confusion_matrix(labels, judged, labels=found.classes))
 
 
-def test_agreement_intervals_equal_those_of_resampled_items(raters: tuple[list[str], list[str]]) -> None:
+def test_agreement_intervals_equal_a_resampling_of_items(raters: tuple[list[str], list[str]]) -> None:
     from sklearn.metrics import cohen_kappa_score
 
     labels, judged = (np.array(one) for one in raters)

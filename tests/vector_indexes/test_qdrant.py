@@ -48,7 +48,7 @@ def place(tmp_path: Path, name: str = "abc") -> Path:
 
 
 @pytest.mark.parametrize("exact", [True, False])
-def test_exact_qdrant_hits_equal_those_of_flat(index: Qdrant, server: QdrantServer, exact: bool) -> None:
+def test_exact_qdrant_hits_equal_flat(index: Qdrant, server: QdrantServer, exact: bool) -> None:
     vectors = VECTORS.copy()
     vectors[[300, 5, 699, 41]] = vectors[7]
     queries = np.concatenate([vectors[7:8], QUERIES])
@@ -113,7 +113,7 @@ def test_unreachable_qdrant_server_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Api key is used with an insecure connection")
-def test_qdrant_key_is_sent_and_appears_nowhere_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_qdrant_key_appears_only_in_the_request(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     index = Qdrant(api_key_env="QDRANT_API_KEY")
     assert any("QDRANT_API_KEY is not set" in problem for problem in index.check())
     monkeypatch.setenv("QDRANT_API_KEY", SECRET)

@@ -17,7 +17,7 @@ def written(sweep: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_report_numbers_equal_those_of_the_compare_command(sweep: Path, written: Path, tmp_path: Path) -> None:
+def test_report_numbers_equal_the_compare_command(sweep: Path, written: Path, tmp_path: Path) -> None:
     tables = json.loads((written / "report.json").read_text())["cells"]["tables"]
     assert [table["metric"] for table in tables] == ["rouge_l", "bleu"]
     for table in tables:

@@ -52,7 +52,7 @@ def test_closed_output_is_not_an_error() -> None:
     assert run_code(PRINTS.format("print('x')"), prepare=lambda: os.close(1)) == (0, "")
 
 
-def test_output_escapes_what_the_locale_lacks() -> None:
+def test_output_escapes_characters_that_the_locale_lacks() -> None:
     assert run_code(PRINTS.format("print(chr(0x9752))"), subprocess.DEVNULL, **ASCII) == (0, "")
 
 

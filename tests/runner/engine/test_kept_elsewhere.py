@@ -73,7 +73,7 @@ def test_missing_collection_is_rebuilt_on_demand(tmp_path: Path, server: Path) -
     assert store.find("total", again.key) is not None
 
 
-def test_unneeded_collection_is_not_looked_up(tmp_path: Path, server: Path) -> None:
+def test_missing_unneeded_collection_repeats_no_stage(tmp_path: Path, server: Path) -> None:
     store = Store(tmp_path / "store")
     total = Total(Collection(str(server)))
     run(store, total)

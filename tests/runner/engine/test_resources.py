@@ -62,7 +62,7 @@ def test_last_retry_of_a_stage_with_dead_workers_runs_alone(tmp_path: Path) -> N
     assert _n_beside("mortal-0", _spans(tmp_path)) == 0
 
 
-def test_executor_resources_override_those_of_a_stage_kind(tmp_path: Path) -> None:
+def test_executor_resources_override_the_resources_of_a_stage_kind(tmp_path: Path) -> None:
     stages: list[AnyStage] = [Greedy(0, str(tmp_path)), Greedy(1, str(tmp_path)), Timed(0, str(tmp_path))]
     given: list[tuple[ByKind, bool]] = [({}, False), ({"greedy": Resources(cpus=1)}, True)]
     for resources, has_room in given:

@@ -154,7 +154,7 @@ def test_jobs_of_the_same_options_are_composed_once(monkeypatch: pytest.MonkeyPa
         ["dataset.max_documents=12", "~dataset.max_documents"],
     ],
 )
-def test_shared_composition_equals_that_of_hydra(overrides: list[str]) -> None:
+def test_shared_composition_equals_hydra(overrides: list[str]) -> None:
     grid_launcher.register()
     with initialize_config_module("conf", **BASE_VERSION):
         loader = GlobalHydra.instance().config_loader()
@@ -399,5 +399,5 @@ class TestAxes:
         assert (axes["metrics"], axes["reranker"]) == ("retrieval", "lexical")
         assert compose_job().axes["metrics"] == "default"
 
-    def test_named_reranker_overrides_that_of_hybrid_rerank(self) -> None:
+    def test_named_reranker_overrides_the_reranker_of_hybrid_rerank(self) -> None:
         assert compose_job("retriever=hybrid_rerank", "reranker=none").axes["reranker"] == "none"

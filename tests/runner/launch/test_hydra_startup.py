@@ -25,7 +25,7 @@ pytestmark = [
     ],
     ids=" ".join,
 )
-def test_quick_composition_equals_that_of_hydra(overrides: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quick_composition_equals_hydra(overrides: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     quick = compose_config(overrides)
     assert defaults_list._create_interpolation_map is _map_where_needed
     monkeypatch.setattr("runner.launch.hydra_startup._map_where_needed", _interpolation_map)

@@ -207,6 +207,6 @@ class TestForeignPlugins:
         (problem,) = problems("hydra.launcher._target_=hydra_plugins.submitit.Slurm")
         assert "Use executor=slurm or executor=ray instead" in problem
 
-    def test_user_sweeper_must_extend_that_of_hydra(self) -> None:
+    def test_user_sweeper_must_extend_the_hydra_sweeper(self) -> None:
         (problem,) = problems("run.plugins=[json]", "hydra.sweeper._target_=json.JSONDecoder")
         assert "expected a subclass of hydra._internal.core_plugins.basic_sweeper.BasicSweeper" in problem

@@ -62,7 +62,7 @@ def _numbers_after(text: str, line: str) -> list[float]:
 
 
 @pytest.mark.parametrize("metric", ["ndcg@10", "rouge_l"])
-def test_detectable_difference_equals_that_of_compare_on_an_earlier_sweep(swept: Swept, metric: str) -> None:
+def test_detectable_difference_equals_compare_on_an_earlier_sweep(swept: Swept, metric: str) -> None:
     sweep = load("earlier", swept.results)
     compared = compare_cells(sweep, sweep.metric(metric), PairedTest())
     sizes = [row.detectable for row in compared.rows if row.detectable is not None]

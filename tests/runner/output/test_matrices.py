@@ -161,7 +161,7 @@ class TestPicture:
         lightness = [sum(bytes.fromhex(fill[1:])) for fill in fills]
         assert all(low < high for low, high in pairwise(lightness))
 
-    def test_matrix_colours_equal_those_of_matplotlib(self) -> None:
+    def test_matrix_colours_equal_matplotlib(self) -> None:
         colours = pytest.importorskip("matplotlib").colormaps["viridis"]
         for i, colour in enumerate(_viridis()):
             theirs = [int(255 * channel) for channel in colours(i)[:3]]

@@ -113,7 +113,7 @@ def test_locked_database_suggests_a_retry_and_not_a_move(tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize("content", ["half-made", "damaged"])
-def test_unreadable_database_suggests_moving_it_away(tmp_path: Path, content: str) -> None:
+def test_unreadable_database_error_suggests_a_move(tmp_path: Path, content: str) -> None:
     file = tmp_path / "mlflow.db"
     if content == "damaged":
         file.write_text("no database at all")

@@ -78,7 +78,7 @@ def _known(value: object, names: dict[str, str]) -> object:
 
 
 @pytest.mark.usefixtures("shortcuts")
-def test_direct_rows_equal_those_of_the_mlflow_client(
+def test_direct_rows_equal_the_mlflow_client(
     client: "MlflowClient", experiment: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = experiment.experiment_id

@@ -121,7 +121,7 @@ def messages_of(server: ChatServer) -> list[str]:
     return sorted(json.dumps(request["messages"]) for request in server.requests)
 
 
-def test_revised_answers_equal_those_of_plain_requests(tmp_path: Path, options: list[str], server: ChatServer) -> None:
+def test_revised_answers_equal_plain_requests(tmp_path: Path, options: list[str], server: ChatServer) -> None:
     cell = [*options, "reviser=reflect", "reviser.checks_again=false"]
     assert run_small(tmp_path, cell) == EXIT_OK
     sent = messages_of(server)

@@ -42,7 +42,7 @@ def planned(folder: Path, *overrides: str) -> tuple[PlannedCell, PlannedMetrics]
 
 
 @pytest.mark.parametrize("overrides", CELLS.values(), ids=CELLS)
-def test_planned_sample_counts_equal_those_of_the_sweep(tmp_path: Path, overrides: Sequence[str]) -> None:
+def test_planned_sample_counts_equal_the_sweep(tmp_path: Path, overrides: Sequence[str]) -> None:
     own = (*own_data(tmp_path, TEXTS, SAMPLES), "language=en", "metrics.interval.n_resamples=100", *overrides)
     _, metrics = planned(tmp_path, *own)
     assert run_small(tmp_path, own) == 0

@@ -338,7 +338,7 @@ class TestFailures:
         assert "no space: the download needs" in error_of(capsys)
         assert hub.ranges("corpus.jsonl.gz") == []
 
-    def test_missing_file_lists_what_the_repository_has(
+    def test_missing_file_error_lists_files_of_the_repository(
         self, hub: HubServer, capsys: pytest.CaptureFixture[str]
     ) -> None:
         hub.repositories[JUDGEMENTS] = (QRELS_COMMIT, {"train.tsv": QRELS})
