@@ -38,9 +38,11 @@ FIRST_WORDS = frozenset(
 """A docstring begins with a verb or a noun."""
 
 FIRST_WORDS_OF_TESTS = re.compile(
-    r"test_(how|it|its|that|they|what|where|who)_|Test(How|It|Its|That|They|What|Where|Who)(?=[A-Z])"
+    r"test_(a|an|else|how|it|its|no|so|that|the|they|what|where|who)_|Test(How|It|Its|That|They|What|Where|Who)(?=[A-Z])"
 )
-"""A name that begins so continues another name, or hides its subject."""
+"""Names with such a first word continue another name, hide their subject, or negate it."""
+
+MOST_WORDS_OF_A_TEST = 12
 
 HABITS = re.compile(
     r"\b(anew|whoever|whosever|(?:is|are|was|were) told|(?:is|are) said|so many|so long as|so often)\b",
@@ -132,6 +134,7 @@ def test_names_of_tests_begin_with_a_subject() -> None:
     ]
     assert len(named) > 3_000
     assert [place for place, name in named if FIRST_WORDS_OF_TESTS.match(name)] == []
+    assert [place for place, name in named if name.count("_") > MOST_WORDS_OF_A_TEST] == []
 
 
 def test_comments_and_messages_have_no_listed_habit() -> None:
