@@ -96,6 +96,9 @@ def test_override_with_a_secret_is_refused_without_repeating_it(override: str) -
         "llm.extra_body='{\"reasoning_effort\":\"low\"}'", "judge.llm.max_tokens_per_minute=200000", "top_k=2,8", "-m",
         "retriever.token_index={_target_: components.sparse_indexes.token_weights.TokenWeights}", "dataset.key=id",
         "executor.setup=['export HF_TOKEN=$(cat ~/.hf)']", "llm.base_url=http://localhost:8000/v1",
+        # keys of records and tokens of vocabularies
+        "dataset.text_key=body", "dataset.group_key=document_identifier", "prompt.sep_token='[SEP]'",
+        "llm.pad_token='</s>'",
     ],
 )  # fmt: skip
 def test_ordinary_overrides_contain_no_secret(override: str) -> None:
@@ -168,19 +171,6 @@ def test_unusable_proxy_is_refused_without_its_password(proxy: str, monkeypatch:
 def test_unusable_address_error_hides_its_secret() -> None:
     (problem,) = problems_of_url(f"ftp://hf_{NEVER}/v1")
     assert NEVER not in problem
-
-
-@pytest.mark.parametrize(
-    "override",
-    [
-        "dataset.text_key=body",
-        "dataset.group_key=document_identifier",
-        "prompt.sep_token='[SEP]'",
-        "llm.pad_token='</s>'",
-    ],
-)
-def test_record_key_and_vocabulary_token_fields_are_accepted(override: str) -> None:
-    assert misplaced_in_override(override) == ""
 
 
 def test_model_name_that_begins_like_a_key_is_accepted() -> None:
