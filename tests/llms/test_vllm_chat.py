@@ -129,9 +129,9 @@ def test_killed_user_leaves_no_vllm_server_behind(place: Path, tmp_path: Path) -
     program = f"""
 import time
 from pathlib import Path
-from tests.llms.test_vllm_chat import chat, said
+from tests.llms.test_vllm_chat import answer_text, chat
 from dataclasses import replace
-said(replace(chat(Path({str(place)!r}), log_dir={str(tmp_path / "logs")!r}), model={str(tmp_path / "model")!r}))
+answer_text(replace(chat(Path({str(place)!r}), log_dir={str(tmp_path / "logs")!r}), model={str(tmp_path / "model")!r}))
 print("answered", flush=True)
 time.sleep(60)
 """
