@@ -54,7 +54,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_only_truly_best_levels_are_named(planted: Path) -> None:
-    found = of(planted).find("overall", "size")
+    found = recommend(planted).find("overall", "size")
     assert found is not None
     assert (found.verdict, set(found.best)) == (SHOWN, {"256", "512"})
     assert [level.may_be_best for level in found.levels] == [True, True, False]
@@ -62,7 +62,7 @@ def test_only_truly_best_levels_are_named(planted: Path) -> None:
 
 
 def test_insignificant_axis_reports_cheapest_level_and_detectable_size(planted: Path) -> None:
-    found = of(planted).find("overall", "k")
+    found = recommend(planted).find("overall", "k")
     assert found is not None
     assert (found.verdict, found.best, found.cheapest) == (NOT_SHOWN, (), "2")
     assert found.detectable is not None
@@ -79,7 +79,7 @@ def test_recommendation_and_effect_records_are_plain_json(planted: Path) -> None
 
 def test_levels_equal_in_every_sample_are_reported_as_the_same(tmp_path: Path) -> None:
     folder = write(tmp_path, {"size": ["64", "256"], "k": [2, 8]}, {}, same=("k",))
-    found = of(folder)
+    found = recommend(folder)
     entry = found.find("overall", "k")
     assert entry is not None
     assert (entry.verdict, entry.text()) == (SAME, "the same in every sample; cheapest 2")

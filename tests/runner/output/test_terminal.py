@@ -260,8 +260,8 @@ def test_leaderboard_names_cells_by_their_one_changed_axis() -> None:
 def test_leaderboard_title_counts_samples_with_the_metric() -> None:
     first = HEADLINES[0]
     some = [replace(own, metrics={"overall": {first: entry(0.5, 300, no_gold=809)}}) for own in CELLS]
-    assert shown(some).startswith(f"Leaderboard by {first} (larger is better): 300 of 1,109 samples with a value\n")
+    assert render(some).startswith(f"Leaderboard by {first} (larger is better): 300 of 1,109 samples with a value\n")
     fewer = replace(CELLS[0], metrics={"overall": {first: entry(0.5, 290, no_gold=809, failed=10)}})
-    assert shown([fewer, some[1]]).startswith(
+    assert render([fewer, some[1]]).startswith(
         f"Leaderboard by {first} (larger is better): 290 to 300 of 1,109 samples with a value\n"
     )

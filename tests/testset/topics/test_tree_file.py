@@ -126,10 +126,10 @@ def test_malformed_and_missing_tree_files_are_errors(tmp_path: Path) -> None:
         ('{"topic_name": "all"}', "'topic_name' and a list of 'sub_topics'"),
         ("[" * 100_000, "cannot be read"),
     ):
-        assert message in given(tmp_path, text, ".json").check()[0]
+        assert message in tree_file(tmp_path, text, ".json").check()[0]
     assert "does not exist" in GivenTopics(str(tmp_path / "missing.yaml")).check()[0]
-    assert "expected a topic tree as .yaml" in given(tmp_path, "A", ".txt").check()[0]
-    assert given(tmp_path, "[A]", depth=0).check() == ["depth: got 0, expected at least 1"]
+    assert "expected a topic tree as .yaml" in tree_file(tmp_path, "A", ".txt").check()[0]
+    assert tree_file(tmp_path, "[A]", depth=0).check() == ["depth: got 0, expected at least 1"]
 
 
 def test_tree_file_is_identified_by_its_content(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_holder_notices_that_another_process_took_its_lock(lock: Path, writers: 
     assert lock.is_symlink()
 
 
-def test_one_process_at_a_time_holds_a_lock(lock: Path, writers: Writers) -> None:
+def test_key_lock_is_held_by_one_process_at_a_time(lock: Path, writers: Writers) -> None:
     inside: list[int] = []
     most: list[int] = []
 

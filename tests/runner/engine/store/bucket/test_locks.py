@@ -169,7 +169,7 @@ def test_holder_that_slept_while_nobody_waited_keeps_its_lock(objects: Objects, 
         assert not lock.is_lost()
 
 
-def test_a_seen_holder_sends_no_request_to_check_its_lock(
+def test_seen_holder_sends_no_request_to_check_its_lock(
     objects: Objects, writers_of: MakeWriters, bucket: Bucket
 ) -> None:
     with hold_lock(objects, writers_of("a"), "key", "working") as lock:
@@ -178,7 +178,9 @@ def test_a_seen_holder_sends_no_request_to_check_its_lock(
         assert [each for each in bucket.requests if "locks" in str(each)] == []
 
 
-def test_a_holder_killed_on_this_host_loses_its_lock_immediately(objects: Objects, writers_of: MakeWriters) -> None:
+def test_bucket_lock_holder_killed_on_this_host_loses_its_lock_immediately(
+    objects: Objects, writers_of: MakeWriters
+) -> None:
     killed = writers_of("a", "killed")
     objects.put("locks/key", stopped(killed).encode())
     began = time.monotonic()

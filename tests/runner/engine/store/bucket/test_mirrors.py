@@ -116,7 +116,7 @@ class TestReplies:
         for start in range(0, 60, 6):
             add(store, *map(str, range(start, start + 6)), text="long" * 20)
             sent(store)
-            assert found(reader) == [str(number) for number in range(start + 6)]
+            assert stored_ids(reader) == [str(number) for number in range(start + 6)]
         segments = objects.list_objects("replies")
         assert 3 <= len(segments) <= 20
         for segment in segments:
