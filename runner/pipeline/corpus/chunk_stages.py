@@ -131,7 +131,7 @@ def _chunks_of(chunks: Stage[Spans], block: DocumentBlock) -> ChunkBlock:
 
 
 class ChunkFacts(Stage[Sequence[Mapping[str, str]]], kind="chunk_facts", version=1):
-    """Facts that a chunker knows about its chunks, such as their sections and pages."""
+    """Metadata that a chunker knows about its chunks, such as their sections and pages."""
 
     codec = SinglePart("facts")
 

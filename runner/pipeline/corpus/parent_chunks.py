@@ -14,7 +14,7 @@ from runner.pipeline.corpus.checked_spans import checked_spans
 
 
 class ChildChunks(Stage[Spans], kind="child_chunks", version=1):
-    """Chunks of every parent, cut as if it were a document. A part that two parents share is cut once."""
+    """Chunks of every parent, chunked as if it were a document. Text that two parents share is chunked once."""
 
     codec = Columns(Spans)
 

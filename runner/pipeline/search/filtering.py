@@ -43,7 +43,7 @@ class FilteredDocuments(Stage[AllowedDocuments], kind="allowed_documents", versi
 
 
 class ChunkRecords(Stage[Documents], kind="chunk_records", version=1):
-    """Records of chunks for a filter, used if the chunker knows facts about chunks.
+    """Records of chunks for a filter, used if the chunker knows metadata of its chunks.
 
     A record has the id and the metadata of the chunk's document, and these facts, but no text.
     """
@@ -199,7 +199,7 @@ class FilterReport(StepReport):
 
 
 def filtered_documents(a_filter: Filter, data: Data, chunks: Stage[Spans]) -> FilteredDocuments | None:
-    """Return the documents that may be found, or the chunks if the chunker knows facts about them.
+    """Return the documents that may be found, or the chunks if the chunker knows their metadata.
 
     None without a filter.
     """
