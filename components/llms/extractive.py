@@ -1,4 +1,4 @@
-"""A baseline without a language model. It answers with sentences of its context."""
+"""A stand-in for a language model. It answers with sentences of its context."""
 
 import time
 from collections import Counter

@@ -31,10 +31,10 @@ class Chunker(Component, Protocol):
 
 @runtime_checkable
 class DescribingChunker(Chunker, Protocol):
-    """A chunker that provides facts about its chunks. Prompts show them with the metadata of the document."""
+    """A chunker that knows metadata of its chunks. Prompts show it with the metadata of the document."""
 
     def facts(self, documents: Documents, chunks: Spans) -> Sequence[Mapping[str, str]]:
-        """Return the facts of each chunk by name; {} for a chunk without facts."""
+        """Return the metadata of each chunk by name; {} for a chunk without any."""
 
 
 @runtime_checkable

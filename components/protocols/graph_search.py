@@ -38,7 +38,7 @@ class PassageGraph(Component, Protocol):
         """Return the graph as named arrays. `phrases` are the vectors of the phrases, float32[n_phrases, d]."""
 
     def counts(self, graph: Arrays) -> Mapping[str, int]:
-        """Return facts about a graph for the record, by names such as `n_synonyms`."""
+        """Return numbers about a graph for `cell.json`, by names such as `n_synonyms`."""
 
     def search(
         self,

@@ -11,7 +11,7 @@ from components.records import Answer, Request
 class AnswersFrom(StrEnum):
     """The input that determines the answer of a backend. It is part of the key of a cached reply.
 
-    A language model reads messages. A baseline reads the sample and the passages. NOTHING means that there is no
+    A language model reads messages. A stand-in reads the sample and the passages. NOTHING means that there is no
     generator, and no request is sent.
     """
 
@@ -26,7 +26,7 @@ class LLM(Component, Protocol):
 
     Equal requests have equal answers, unless it has a field `temperature` above 0. Optional members:
 
-    - `account`, a property of models behind a server whose attempts pass the gate (`components.openai_server.gate`):
+    - `account`, a property of models behind a server whose attempts pass the limiter (`components.openai_server.gate`):
       the account whose limits they count against. For other models, the caller counts the requests.
     - `is_free = True`, a class variable of models that run on the user's machines without charge.
     - `is_stand_in = True`, a class variable of models that reply by rule, for rehearsals and tests. Their requests

@@ -32,7 +32,7 @@ class Message:
 class Request:
     """One call to a language model. Real models read only `messages` and `json_schema`.
 
-    `sample` and `passages` are for backends without a language model, such as the extractive baseline, which get no
+    `sample` and `passages` are for backends without a language model, such as `llm=extractive`, which get no
     messages. `draw` distinguishes several independent answers to the same messages. `json_schema` is the JSON schema
     that the reply should follow, None for free text. A backend enforces it if it can, so readers of the reply must not
     rely on it.
@@ -49,7 +49,7 @@ class Request:
 class AnswerState(StrEnum):
     """The outcome of a request. Every request has exactly one.
 
-    - TRUNCATED: the text was cut off at the maximum number of tokens. It is scored like any answer, even if it is empty
+    - TRUNCATED: the text ended at the maximum number of tokens. It is scored like any answer, even if it is empty
       because a reasoning model spent all tokens on its thoughts.
     - EMPTY: the reply contained only white space.
     - NOT_ASKED: the cell has no generator (`llm=none`).

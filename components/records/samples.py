@@ -8,7 +8,7 @@ from components.records.documents import Documents
 
 
 class Kind(StrEnum):
-    """The task that a sample sets. Prompts and the extractive baseline depend on it."""
+    """The task that a sample sets. Prompts and `llm=extractive` depend on it."""
 
     QA = "qa"
     LONG_FORM = "long_form"

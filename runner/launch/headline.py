@@ -114,7 +114,7 @@ def headline_of(cells: Sequence[Cell], *, has_answer_parts: bool = False) -> str
 
     Handles given passages and answer parts; `planned_headline` handles the other two exceptions of
     docs/run-settings.md.
-    If no language model answers or judges, return the first metric of retrieval, because the answers of a baseline say
+    If no language model answers or judges, return the first metric of retrieval, because the answers of a stand-in say
     little about a pipeline. This does not apply to given passages: for them, retrieval metrics only measure the input.
     If answers rank the cells, and the data set lists what they must contain (`has_answer_parts`), return
     `contains_all`.
