@@ -80,6 +80,14 @@ def test_headings_of_a_page_are_unique(page: Path) -> None:
     assert len(re.findall(r"^# ", prose_of(page), re.MULTILINE)) == 1
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_rows_of_a_table_have_the_columns_of_its_heading(page: Path) -> None:
+    lines = [re.sub(r"`[^`]*`", "", line) for line in without_code(page).splitlines()]
+    tables = re.findall(r"(?:^\|.*\n?)+", "\n".join(lines), re.MULTILINE)
+    widths = [{line.replace("\\|", "").count("|") for line in table.splitlines()} for table in tables]
+    assert [table[:80] for table, found in zip(tables, widths, strict=True) if len(found) > 1] == []
+
+
 def test_every_page_is_in_the_navigation_once() -> None:
     assert sorted(navigation()) == [page.name for page in DOCS]
 
