@@ -10,7 +10,7 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 AGENTS, LLMS = ROOT / "AGENTS.md", ROOT / "docs" / "llms.txt"
-PAGES = [ROOT / "README.md", AGENTS, *DOCS]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", AGENTS, *DOCS]
 LONGEST_LINE = 100
 MOST_LINES_FOR_AGENTS = 80
 
