@@ -82,7 +82,7 @@ def test_headings_of_a_page_are_unique(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_rows_of_a_table_have_the_columns_of_its_heading(page: Path) -> None:
-    lines = [re.sub(r"`[^`]*`", "", line) for line in without_code(page).splitlines()]
+    lines = [re.sub(r"`[^`]*`", "", line) for line in prose_of(page).splitlines()]
     tables = re.findall(r"(?:^\|.*\n?)+", "\n".join(lines), re.MULTILINE)
     widths = [{line.replace("\\|", "").count("|") for line in table.splitlines()} for table in tables]
     assert [table[:80] for table, found in zip(tables, widths, strict=True) if len(found) > 1] == []

@@ -184,7 +184,7 @@ def row(cls: Any) -> str:
     return f"| `{cls.kind}` | {in_the_plan} | {summary(cls)} | {options} |".replace("|  |", "| |")
 
 
-def test_page_of_stage_kinds_has_the_row_of_every_kind() -> None:
+def test_stage_kinds_page_lists_every_kind_with_its_row() -> None:
     page = (ROOT / "docs" / "stage-kinds.md").read_text(encoding="utf-8")
     listed = re.findall(r"^\| `\w+` \| .+ \|$", page, re.MULTILINE)
     assert len(listed) > 100

@@ -185,7 +185,7 @@ def test_beir_reference_answers_are_read(
 
 
 @pytest.mark.parametrize("record", [{}, {"Answer": "x"}, {"answer": math.inf}, {"answer": [True]}])
-def test_a_record_without_a_usable_answer_is_rejected(tmp_path: Path, record: dict[str, object]) -> None:
+def test_beir_record_without_a_usable_answer_is_rejected(tmp_path: Path, record: dict[str, object]) -> None:
     write_lines(tmp_path / "answers.jsonl", [{"_id": "q1", **record}])
     with pytest.raises(DataError, match=r"line 1: .*field 'answer'"):
         read_answers(tmp_path / "answers.jsonl")

@@ -70,7 +70,7 @@ def run(settings: GenerationSettings, config: dict[str, Json]) -> int:
 
 @contextmanager
 def _warning_of_hidden(hidden: HiddenAnswers, console: Console) -> Iterator[None]:
-    """At the end, however it comes, name the variables whose values were hidden in answers."""
+    """Name, at the end in any case, the variables whose values were hidden in answers."""
     try:
         yield
     finally:
