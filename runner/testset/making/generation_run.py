@@ -70,7 +70,7 @@ def run(settings: GenerationSettings, config: dict[str, Json]) -> int:
 
 @contextmanager
 def _warning_of_hidden(hidden: HiddenAnswers, console: Console) -> Iterator[None]:
-    """Name, at the end in any case, the variables whose values were hidden in answers."""
+    """Name the variables whose values were hidden in answers when the context ends."""
     try:
         yield
     finally:
