@@ -3,6 +3,7 @@
 All errors are DataError. `source` says where the data came from, for the error messages.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
@@ -13,6 +14,9 @@ from components.datasets.sampling import limit_documents, limit_samples
 from components.errors import DataError
 from components.records import LARGEST_GRADE, Benchmark, Documents, Evidence, Sample
 from components.subsets import AVERAGE, GROUPINGS, MACRO, OVERALL
+
+_LIST_AS_TEXT = re.compile(r"""\s*\[\s*(["']).*\1\s*\]\s*""", re.DOTALL)
+"""A list of texts that a program wrote as one text: "['1932', 'in 1932']"."""
 
 
 def assemble(
@@ -57,6 +61,8 @@ def assemble(
         counts["n_samples_without_reference"] = sum(not sample.references for sample in samples)
     if n_repeated := len(samples) - len(distinct):
         counts["n_samples_repeated"] = n_repeated
+    if n_lists := sum(bool(_LIST_AS_TEXT.fullmatch(text)) for sample in samples for text in sample.references):
+        counts["n_references_like_lists"] = n_lists
     if n_with_parts := sum(bool(sample.answer_parts) for sample in samples):
         counts["n_samples_with_answer_parts"] = n_with_parts
     return Benchmark(kept, tuple(samples), {**notes, **counts}, labels)

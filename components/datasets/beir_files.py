@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from components.datasets.json_fields import Record, optional_text, read_records, required_id, required_text
-from components.datasets.reading import read_lines
+from components.datasets.reading import read_lines, require_file
 from components.errors import DataError
 from components.records import Documents
 
@@ -62,11 +62,13 @@ def read_queries(file: Path) -> dict[str, str]:
 
 
 def read_qrels(file: Path) -> Qrels:
-    """Return the judgements of a file with one of BEIR's headers or without a header. An empty file has no scores.
+    """Return the judgements of a file with one of BEIR's headers or without a header.
 
-    Raises DataError with the line for a row that is not a judgement, and for two different scores of a document for one
-    query.
+    Raises DataError for a file of no bytes, with the line for a row that is not a judgement, and for two different
+    scores of a document for one query.
     """
+    if not require_file(file, _EXPECTED_QRELS).stat().st_size:
+        raise DataError(f"{file}: has no bytes, expected {_EXPECTED_QRELS}. Fetch it again")
     scores: dict[str, dict[str, int]] = {}
     n_repeated = 0
     for number, line in read_lines(file, _EXPECTED_QRELS):

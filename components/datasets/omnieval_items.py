@@ -158,7 +158,11 @@ class _Reader:
     texts: Mapping[str, str]
     counts: Counter[str] = field(
         default_factory=lambda: Counter(
-            n_empty_conversations=0, n_gold_passages_not_found=0, n_evaluations_unusable=0, n_items_rejected=0
+            n_empty_conversations=0,
+            n_gold_passages_missing=0,
+            n_gold_passages_not_found=0,
+            n_evaluations_unusable=0,
+            n_items_rejected=0,
         )
     )
 
@@ -190,7 +194,9 @@ class _Reader:
 
     def _sample(self, record: Record, sample_id: str, place: _Place, location: str) -> Sample:
         nodes = optional_texts(record, "relevant_node", location)
-        gold = locate_gold(nodes, optional_texts(record, "relevant_passage", location), self.texts)
+        passages = optional_texts(record, "relevant_passage", location)
+        gold = locate_gold(nodes, passages, self.texts)
+        self.counts["n_gold_passages_missing"] += bool(nodes) and not passages
         self.counts["n_gold_passages_not_found"] += gold.n_passages_not_found
         self.counts["n_evaluations_unusable"] += optional_number(record, "evaluation", location) == -1
         return Sample(

@@ -19,6 +19,7 @@ BYTE_ORDER_MARK = "\ufeff"
 
 _N_NAMES_SHOWN = 8
 LONGEST_LINE = 1 << 28
+_LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 """Most bytes of a line. A longer line is not text, and would fill the memory."""
 LARGEST_WHOLE_FILE = 1 << 30
 """Most bytes of a file that is parsed as a whole, which takes several times its size in memory."""
@@ -145,6 +146,8 @@ def read_lines(file: Path, expected: str) -> Iterator[tuple[int, str]]:
                     "binary files do, expected a UTF-8 text file. Convert the file, or remove the byte."
                 )
             offset += len(line)
+            if number == 1 and line.startswith(_LFS_POINTER):
+                raise DataError(f"{file}: a pointer of Git LFS, expected {expected}. Fetch its content: git lfs pull")
             text = text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text
             yield number, text.removesuffix("\n").removesuffix("\r")
 

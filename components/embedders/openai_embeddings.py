@@ -175,9 +175,8 @@ class OpenAIEmbeddings:
             vectors = _unit_vectors((await session.post(body, most_bytes=most_bytes)).content, len(batch))
             if n_dimensions not in (None, vectors.shape[1]):
                 raise Malformed(
-                    f"vectors of {vectors.shape[1]} dimensions, expected {n_dimensions} as in the first reply; does "
-                    "another model have the same name? If the first reply was wrong, forget it: python -m runner.store "
-                    "prune --stage embedder_state --older-than-days 0"
+                    f"vectors of {vectors.shape[1]} dimensions, expected {n_dimensions} as in the first reply. Does "
+                    "another model have this name now? Choose another run.store_dir (docs/troubleshooting.md)"
                 )
             return vectors
 

@@ -129,10 +129,12 @@ def _secrets_in(name: str, value: str) -> Iterator[str]:
 
 
 def _is_ordinary(name: str, value: str) -> bool:
-    """Return True for a path, and for words in a variable whose name tells of a key or a token."""
+    """Return True for a path, for a folder on the way to the working directory, which CI systems name by a short token,
+    and for words in a variable whose name tells of a key or a token.
+    """
     has_words = " " in value or value.lower() == value.upper()  # Chinese has no spaces between words
     is_words = has_words and value.replace(" ", "").isalpha() and not looks_random(value)
-    return _is_path(value) or (is_words and not tells_of_words(name))
+    return _is_path(value) or value in _working_folders() or (is_words and not tells_of_words(name))
 
 
 def _secrets_in_named(value: str) -> Iterator[str]:
@@ -293,6 +295,13 @@ def _parameters(address: str) -> list[tuple[str, str]]:
     except ValueError:  # an unclosed bracket
         return []
     return parse_qsl(f"{parts.query}&{parts.fragment}", keep_blank_values=True)
+
+
+def _working_folders() -> tuple[str, ...]:
+    try:
+        return Path.cwd().parts
+    except OSError:  # the working directory was deleted
+        return ()
 
 
 def _is_path(value: str) -> bool:

@@ -6,9 +6,10 @@ from functools import lru_cache
 _INDICATES_SECRET = re.compile(
     r"""(KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSCODE|PASSPHRASE|CREDENTIAL|CRED)S?[0-9]*(_|$)   # AWS_ACCESS_KEY_ID, KEY2
       | SECRETID$
-      | (^|_)(PASS|PW|PAT|PSK)[0-9]*$ | PSWD[0-9]*$ | BASIC_?AUTH$
+      | (^|_)(PASS|PW|PSW|PAT|PSK)[0-9]*$ | PSWD[0-9]*$ | BASIC_?AUTH$
       | [A-Z0-9]PASS[0-9]*$ | _PWD[0-9]*$ | [A-Z0-9](?<!^OLD)PWD[0-9]*$                   # DBPASS, USERPWD, but not PWD
-      | _(PASS|PWD|PSWD|PW)_([0-9]+|PROD|PRODUCTION|STAGING|DEV|TEST|QA|UAT|LIVE|LOCAL|MAIN|RO|RW)$   # DB_PASS_PROD
+      | _(PASS|PWD|PSWD|PW)_([0-9]+|PROD|PRODUCTION|STAGING|DEV|TEST|QA|UAT|LIVE|LOCAL|MAIN|MASTER|PRIMARY|REPLICA|SLAVE
+        |RO|RW)$                                                                         # DB_PASS_PROD
       | (^|_)JWT_V?[0-9]+$                                                               # SERVICE_JWT_V2
       | (^|_)(SA|SERVICE_ACCOUNT)_JSON$
       | (^|_)(AUTH|AUTHORIZATION|BEARER|JWT|COOKIE|SESSIONID|SAS|SIG|SIGNATURE)(_HEADER)?$""",
@@ -59,7 +60,7 @@ _VAGUE = frozenset(
 _OF_ACCESS = frozenset({"TOKEN", "PASS", "PW", "PWD"})
 """Names of parameters that give access, whatever their value. Texts and the environment use them otherwise."""
 
-_OF_WORDS = re.compile(r"PASS|PWD|PSWD|SECRET|PSK|(^|_)PW(_|[0-9]*$)")
+_OF_WORDS = re.compile(r"PASS|PWD|PSWD?|SECRET|PSK|(^|_)PW(_|[0-9]*$)")
 """Names of secrets that may consist of words, unlike a key or a token."""
 
 NAMES_PAIRS = re.compile(r"(CONN(ECTION)?_?STR(ING)?S?|CONN_?INFO|DSN)(_|$)")

@@ -34,7 +34,13 @@ _EXPECTED = (
     'items with "question", "references", "answer", "passages" and "labels" ({metric: grade}), as JSON Lines (.jsonl), '
     'as CSV with columns "label:<metric>" (.csv), or as Label Studio exports them (.json)'
 )
-_GRADE = re.compile(r"\s*(-?\d{1,9})(?:\.0+)?(?!\w|[.,/]\d)")
+_GRADE = re.compile(
+    r"\s*(-?\d{1,9})(?:\.0+)?(?!\w|[.,/]\d)(?!\s*(?:[-–—;:/,]|or|to)\s*[-−]?\d)(?!-(?:"
+    r"jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\b)",
+    re.IGNORECASE,
+)
+"""The whole number at the beginning of a label such as "2 - good", but not of a range such as 1-2, or Excel's 2-Jan."""
+
 _LONGEST_SHOWN = 80
 _LABEL_COLUMN, _REASON_COLUMN = "label:", "reason:"
 _REASON_CONTROL = "reason_"

@@ -170,6 +170,18 @@ _LEFT_OUT = {
     "n_views": "view",
     "n_binary_values": "binary value",
     "n_items_rejected": "rejected item",
+    "n_empty_conversations": "empty conversation",
+    "n_sets_skipped": "skipped set",
+    "n_split_files_cut_off": "missing end of a split file",
+    "n_duplicates_merged": "merged duplicate document",
+    "n_blank_passages": "blank passage",
+    "n_queries_not_prepared": "unprepared question",
+    "n_prepared_of_unknown_queries": "unknown prepared question",
+    "n_answers_of_unknown_queries": "unknown-query answer",
+    "n_qrels_repeated": "repeated judgement",
+    "n_gold_passages_missing": "missing gold passage",
+    "n_gold_passages_not_found": "unlocated gold passage",
+    "n_facts_not_found": "unlocated fact",
     "n_subsets_without_items": "itemless subset",
     "n_gaps_in_corpus_files": "corpus-file gap",
     "n_gold_texts_missing": "missing gold text",
@@ -191,11 +203,13 @@ def _data_line(planned: PlannedCell) -> str:
     unread = str(data.notes.get("files_of_other_kinds") or "")
     readable = [suffix for suffix in OFFICE_SUFFIXES if suffix in unread]
     hint = f" (parser=office reads {', '.join(readable)})" if readable else ""
+    n_lists = int(data.notes.get("n_references_like_lists") or 0)
+    lists = f"; {count(n_lists, 'reference')} that look like lists written as text" if n_lists else ""
     n_repeated = int(data.notes.get("n_samples_repeated") or 0)
     repeated = (
         f"; {count(n_repeated, 'sample')} with the question and references of an earlier one" if n_repeated else ""
     )
-    return sizes + (f"; left out: {', '.join(left_out)}{hint}" if left_out else "") + repeated
+    return sizes + (f"; left out: {', '.join(left_out)}{hint}" if left_out else "") + repeated + lists
 
 
 def left_out_of_data(notes: Mapping[str, Json]) -> Iterator[str]:

@@ -25,6 +25,13 @@ def test_assembly_sorts_documents_and_keeps_samples_and_labels() -> None:
     assert benchmark.notes == {"n_things": 7, "n_documents": 2, "n_empty_documents": 0, "n_samples_read": 1}
 
 
+def test_references_that_look_like_lists_are_counted() -> None:
+    samples = [
+        replace(SAMPLE, id=text, references=(text,)) for text in ("['1932', 'in 1932']", ' ["a"]', "[1] m", "['a'", "a")
+    ]
+    assert assembled(DOCUMENTS, *samples).notes["n_references_like_lists"] == 2
+
+
 def test_empty_documents_are_left_out_and_counted() -> None:
     benchmark = assembled(Documents(["a", "b", "c"], [""] * 3, ["甲甲甲", "", " \u3000\n"]))
     assert list(benchmark.documents.ids) == ["a"]

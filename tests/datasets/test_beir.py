@@ -187,7 +187,7 @@ def test_beir_reference_answers_are_read(
 @pytest.mark.parametrize("record", [{}, {"Answer": "x"}, {"answer": math.inf}, {"answer": [True]}])
 def test_beir_record_without_a_usable_answer_is_rejected(tmp_path: Path, record: dict[str, object]) -> None:
     write_lines(tmp_path / "answers.jsonl", [{"_id": "q1", **record}])
-    with pytest.raises(DataError, match=r"line 1: .*field 'answer'"):
+    with pytest.raises(DataError, match=r"line 1, field 'answer'"):
         read_answers(tmp_path / "answers.jsonl")
 
 
@@ -235,7 +235,11 @@ class TestBadInput:
         with pytest.raises(DataError, match=r"qrels\.tsv: judges none of the 2 queries in queries\.jsonl, whose ids"):
             load(root)
 
-    @pytest.mark.parametrize("qrels", ["", "q1\td2\t0\n"], ids=["empty", "irrelevant"])
+    def test_qrels_of_no_bytes_are_rejected(self, tmp_path: Path) -> None:
+        with pytest.raises(DataError, match=r"qrels\.tsv: has no bytes, expected .*Fetch it again"):
+            load(write(tmp_path, ""))
+
+    @pytest.mark.parametrize("qrels", ["q1\td2\t0\n", "\n"], ids=["irrelevant", "blank"])
     def test_queries_without_relevant_documents_or_answers_are_rejected(self, tmp_path: Path, qrels: str) -> None:
         with pytest.raises(DataError, match=r"qrels\.tsv: names no relevant document .* of the 2 queries"):
             load(write(tmp_path, qrels))

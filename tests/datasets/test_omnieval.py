@@ -112,13 +112,14 @@ class TestSamples:
     def test_omnieval_notes_count_excluded_items(self, benchmark: Benchmark) -> None:
         assert benchmark.notes == {
             "n_empty_conversations": 1,
+            "n_gold_passages_missing": 0,
             "n_gold_passages_not_found": 0,
             "n_evaluations_unusable": 1,
             "n_items_rejected": 0,
             "n_documents": 2,
             "n_empty_documents": 1,
             "n_samples_read": 6,
-            "n_samples_repeated": 1,
+            "n_samples_repeated": 2,
             "n_samples": 6,
             "n_samples_without_gold_in_corpus": 1,
             "n_gold_units_not_in_corpus": 0,
@@ -262,6 +263,11 @@ class TestBadInput:
         (write(tmp_path) / "gen_datas_set_final" / name).mkdir()
         with pytest.raises(DataError, match=f"contains no items in {name}; expected"):
             OmniEval(str(tmp_path)).load()
+
+    def test_item_with_nodes_but_without_passages_is_counted(self, tmp_path: Path) -> None:
+        without = {name: value for name, value in item().items() if name != "relevant_passage"}
+        root = write(tmp_path, {"银行业务/零售银行/抽取类问答": [item(), without]})
+        assert OmniEval(str(root)).load().notes["n_gold_passages_missing"] == 1
 
     def test_items_of_a_copied_file_are_counted(self, tmp_path: Path) -> None:
         folder = write(tmp_path) / "gen_datas_set_final" / "投资" / "信托"

@@ -284,3 +284,11 @@ def test_repeated_json_keys_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('[{"id": 1, "id": 2}, {"id"', encoding="utf-8")
     with pytest.raises(DataError, match=r"a\.json: an object has the key 'id' more than once"):
         read_json(tmp_path / "a.json", "records", accept_truncated=True)
+
+
+def test_pointer_of_git_lfs_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1234\n")
+    with pytest.raises(
+        DataError, match="x: a pointer of Git LFS, expected documents"
+    ):
+        list(read_lines(tmp_path / "x", "documents"))

@@ -155,3 +155,14 @@ def test_relative_path_of_an_existing_file_is_not_hidden(tmp_path: Path, monkeyp
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SSL_KEY", "certs/server-key")
     assert without_secrets("see certs/server-key") == "see certs/server-key"
+
+
+def test_short_token_that_names_the_working_directory_is_not_hidden(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "t3_aBcDeF" / "0" / "project"
+    folder.mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("CI_RUNNER_SHORT_TOKEN", "t3_aBcDeF")
+    monkeypatch.setenv("CI_JOB_TOKEN", "t4_aBcDeF")
+    assert without_secrets(f"{folder} t4_aBcDeF") == f"{folder} ***"

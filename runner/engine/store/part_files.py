@@ -137,11 +137,7 @@ def storage_errors(what: str, path: Path) -> Iterator[None]:
         # NumPy reports a full disk as "19884 requested and 11232 written", without a number.
         is_full = error.errno in (errno.ENOSPC, errno.EDQUOT) or "written" in str(error)
         why = "the disk is full" if is_full else str(error.strerror or error)
-        remedy = (
-            "Free some space (python -m runner.store prune)"
-            if is_full
-            else "Make sure that the folder exists and is writable"
-        )
+        remedy = "Free some space" if is_full else "Make sure that the folder exists and is writable"
         if error.errno == errno.EFBIG or (error.errno is None and is_full and _file_size_is_limited()):
             why = "a file would exceed the size that this process may write"
             remedy = "Raise the file size limit (ulimit -f unlimited, or the limit of the batch system)"

@@ -14,6 +14,9 @@ from runner.labels.label_files import LabelledItem, metrics_of, read_labels
 ITEM = {"id": "a", "question": "Who?", "references": ["She"], "answer": "Her", "passages": ["She did."]}
 
 
+RANGES = ["1-2", "2–3", "2 or 3", "2;3", "1:00", "2-Jan"]
+
+
 def write(path: Path, *records: dict[str, Any]) -> Path:
     path.write_text("\n".join(json.dumps(record) for record in records), encoding="utf-8")
     return path
@@ -56,7 +59,7 @@ class TestJsonLines:
         (item,) = read_labels(write(tmp_path / "labels.jsonl", {**ITEM, "labels": {"completeness": label}}))
         assert item.labels == {"completeness": -1}
 
-    @pytest.mark.parametrize("label", ["good", 1.5, None, True, "", "1.5", "0,5", "1/2", "2x"])
+    @pytest.mark.parametrize("label", ["good", 1.5, None, True, "", "1.5", "0,5", "1/2", "2x", *RANGES])
     def test_invalid_label_grade_is_an_error_with_its_line(self, tmp_path: Path, label: object) -> None:
         records = [{**ITEM, "labels": {"accuracy": 1}}, {**ITEM, "labels": {"accuracy": label}}]
         with pytest.raises(DataError, match=r"line 2: got the label .*, expected a whole number"):

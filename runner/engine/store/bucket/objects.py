@@ -40,6 +40,13 @@ _MOST_PIECES = 9_000
 
 _MAX_DELETED_TOGETHER = 1_000
 
+_VARIABLES = {
+    "s3": "AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID",
+    "gs": "GOOGLE_APPLICATION_CREDENTIALS",
+    "az": "AZURE_STORAGE_ACCOUNT_NAME, AZURE_STORAGE_ACCOUNT_KEY",
+}
+"""Variables with the settings of a bucket, by the scheme of its address."""
+
 
 @dataclass(frozen=True)
 class ObjectInfo:
@@ -251,7 +258,9 @@ class Objects:
 
     def _access_error(self, what: str, error: Exception) -> StoreError:
         lacks_key = self.address.startswith("s3://") and "AWS_ACCESS_KEY_ID" not in os.environ
-        hint = "AWS_ACCESS_KEY_ID is not set" if lacks_key else "AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID, ..."
+        scheme = self.address.partition("://")[0]
+        variables = _VARIABLES.get(scheme, _VARIABLES["s3"])
+        hint = "AWS_ACCESS_KEY_ID is not set" if lacks_key else f"{variables}, ..."
         return StoreError(
             f"{self.address}: cannot {what}: {_cause(error)}. Make sure that the bucket can be reached and "
             f"written with the settings in the environment ({hint}), then run the same command again: finished "
