@@ -7,7 +7,7 @@ from runner.console.interruptible import run_interruptibly
 
 def run() -> None:
     """Run the command. Interrupts are handled from the first import on."""
-    run_interruptibly(_run)
+    run_interruptibly(_run, "\nInterrupted.\n")
 
 
 def _run() -> None:

@@ -41,7 +41,7 @@ def _load_and_call(module: str, arguments: tuple[object, ...]) -> None:
     sys.exit(import_module(module).main(*arguments))
 
 
-def run_interruptibly(command: Callable[[], object], line: str = "") -> None:
+def run_interruptibly(command: Callable[[], object], line: str) -> None:
     """Call `command`. If it is interrupted, write `line` to standard error and exit with 130.
 
     Exit with 1 if the command succeeded but standard output could not be written, as on a full disk. Exit with 2 after
