@@ -10,7 +10,7 @@ import pytest
 
 from runner.serving.exporting import exported_folder as exported
 
-PRINTS = "from runner.console.interruptible import run_interruptibly; import sys; run_interruptibly(lambda: {})"
+PRINTS = "from runner.console.interruptible import run_interruptibly; import sys; run_interruptibly(lambda: {}, '')"
 LOST = "standard output: No space left on device; the rest of the output is lost\n"
 ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
