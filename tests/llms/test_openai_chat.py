@@ -543,7 +543,7 @@ class TestKey:
         ({"temperature": float("nan")}, "temperature: got nan"),
         ({"top_p": 0.0}, "top_p: got 0.0"),
         ({"max_new_tokens": 0}, "max_new_tokens: got 0"),
-        ({"stop": ("",)}, "stop: contains an empty word"),
+        ({"stop": ("",)}, "stop: contains an empty string"),
         ({"extra_body": "{"}, "extra_body: got '{', expected a JSON object"),
         ({"extra_body": "[1]"}, "extra_body: got '[1]', expected a JSON object"),
         ({"extra_body": '{"seed": 1}'}, "extra_body: contains ['seed'], which other fields set"),

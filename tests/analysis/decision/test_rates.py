@@ -35,8 +35,8 @@ def test_uncorrected_p_values_name_a_level_too_often(sweeps_without_effects: lis
     assert n_named > stats.binom.ppf(0.95, N_SWEEPS, decisions.ALPHA)
 
 
-def test_effect_of_the_stated_size_is_found(without_effects: list[decisions.Recommendations]) -> None:
-    entries = [found.find("overall", decisions.PLANTED_AXIS) for found in without_effects]
+def test_effect_of_the_stated_size_is_found(sweeps_without_effects: list[decisions.Recommendations]) -> None:
+    entries = [found.find("overall", decisions.PLANTED_AXIS) for found in sweeps_without_effects]
     size = float(np.mean([entry.detectable for entry in entries if entry and entry.detectable]))
     random = np.random.default_rng(2)
     n_sweeps = 12

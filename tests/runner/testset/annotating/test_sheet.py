@@ -100,7 +100,7 @@ def test_answer_that_spreadsheets_convert_survives_pandas(answer: str, tmp_path:
     testset = replace(SET, samples=tuple(replace(sample, references=(answer,)) for sample in SAMPLES))
     (tmp_path / "exported.csv").write_text(sheet_of(testset.samples, testset, WORDINGS[Language.ZH]), encoding="utf-8")
     pandas.read_csv(tmp_path / "exported.csv").to_csv(tmp_path / "ann.csv", index=False)
-    annotated = read_annotations([tmp_path / "ann.csv"], testset, AnnotatorFrom.COMPLETED_BY, of_parent=False)
+    annotated = read_annotations([tmp_path / "ann.csv"], testset, AnnotatorFrom.COMPLETED_BY, accepts_parent=False)
     assert (annotated.annotations, annotated.n_untouched) == ((), len(SAMPLES))
 
 
