@@ -352,7 +352,7 @@ def _reply(line: bytes) -> Answer | None:
 
 def _hidden_in(line: bytes) -> list[str]:
     """Return the variables whose values were hidden in the reply of a line."""
-    if _HIDDEN.encode() not in line:  # decoding each line a second time would take as long as the first
+    if f'"{_HIDDEN}": ['.encode() not in line:  # decoding each line a second time would take as long as the first
         return []
     variables = json.loads(_body(line) or b"{}").get(_HIDDEN)
     return [name for name in variables if isinstance(name, str)] if isinstance(variables, list) else []
