@@ -288,7 +288,5 @@ def test_repeated_json_keys_are_refused(tmp_path: Path) -> None:
 
 def test_pointer_of_git_lfs_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1234\n")
-    with pytest.raises(
-        DataError, match="x: a pointer of Git LFS, expected documents"
-    ):
+    with pytest.raises(DataError, match="x: a pointer of Git LFS, expected documents"):
         list(read_lines(tmp_path / "x", "documents"))

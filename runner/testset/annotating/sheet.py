@@ -49,11 +49,16 @@ def sheet_of(samples: Sequence[Sample], testset: Testset, wording: AnnotatorWord
     titles["rating"] = f" {wording.rating}"
     writer.writerow([f"{name}:{titles[name]}" if name in titles else name for name in _COLUMNS])
     for sample in samples:
-        history = "\n".join(f"{turn.question}\n→ {turn.answer}" for turn in sample.history)
-        cells = (sample.id, testset.key, sample.task or "", sample.topic or "", history, sample.question)
-        row = [*cells, _answers_cell(sample.references), _gold_cell(sample.gold, testset)]
-        writer.writerow([escape(cell) for cell in row] + [""] * (len(_COLUMNS) - len(row)))
+        cells = _exported_cells(sample, testset)
+        writer.writerow([cells.get(name, "") for name in _COLUMNS])
     return BYTE_ORDER_MARK + text.getvalue()
+
+
+def _exported_cells(sample: Sample, testset: Testset) -> dict[str, str]:
+    history = "\n".join(f"{turn.question}\n→ {turn.answer}" for turn in sample.history)
+    cells = (sample.id, testset.key, sample.task or "", sample.topic or "", history, sample.question)
+    texts = (*cells, _answers_cell(sample.references), _gold_cell(sample.gold, testset))
+    return {name: escape(text) for name, text in zip(_TEXTS, texts, strict=True)}
 
 
 def escape(cell: str) -> str:
@@ -65,13 +70,19 @@ def _may_be_converted(cell: str) -> bool:
     """Return True for a short text with digits and few words, such as 0.50, 3-4, 1e5, 4 März, 50 % or 2020年5月1日."""
     if cell.strip().lower() in _VALUES:
         return True
+    if cell.lstrip().startswith("["):  # a list
+        return False
     is_short = len(cell) <= _LONGEST_VALUE and any(map(str.isdigit, cell))
     return is_short and len(_WORD.findall(cell)) <= _MOST_WORDS_IN_VALUE
 
 
-def unescape(cell: str) -> str:
-    """Reverse `escape`. An apostrophe that a person typed before a word stays."""
-    return cell[1:] if cell.startswith("'") and escape(cell[1:]) == cell else cell
+def unescape(cell: str, exported: str = "") -> str:
+    """Reverse `escape` in a cell that a person may have changed. `exported` is the cell as it was exported.
+
+    An apostrophe that a person typed before a word stays, unless the exported cell had one.
+    """
+    is_escaped = exported.startswith("'") or escape(cell[1:]) == cell
+    return cell[1:] if cell.startswith("'") and is_escaped else cell
 
 
 def _answers_cell(references: Sequence[str]) -> str:
@@ -107,7 +118,7 @@ def read_sheet(file: Path, known: AnnotatedVersions, annotator: str) -> Annotate
     for number, row in _rows(file):
         location = f"{file}, row {number}"
         try:
-            sample = known.sample_of(row["id"], row["version"], location)
+            sample = known.sample_of(unescape(row["id"]), unescape(row["version"]), location)
             annotation = _annotation(row, sample, known, annotator, location) if sample else None
         except DataError as error:
             errors.append(str(error))
@@ -135,7 +146,7 @@ def _rows(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
         raise DataError(f'{file}: not UTF-8 ({error.reason}). Save it as "CSV UTF-8".') from error
     rows = table_rows(text, file, _EXPECTED, first_number=2, column_of=_column_of, required=_COLUMNS)
     for number, row in rows:
-        yield number, {name: unescape(cell) for name, cell in row.items()}
+        yield number, dict(row)
 
 
 def _column_of(title: str) -> str:
@@ -146,6 +157,8 @@ def _annotation(
     row: Mapping[str, str], sample: Sample, known: AnnotatedVersions, annotator: str, location: str
 ) -> Annotation:
     """Return the annotation in a row. Unchanged cells have the values of the sample."""
+    exported = _exported_cells(sample, known.testset)
+    row = {name: unescape(cell, exported.get(name, "")) for name, cell in row.items()}
     texts = known.testset.texts
     problems: list[str] = []
     question, references, gold = sample.question, sample.references, sample.gold

@@ -104,6 +104,20 @@ def test_answer_that_spreadsheets_convert_survives_pandas(answer: str, tmp_path:
     assert (annotated.annotations, annotated.n_untouched) == ((), len(SAMPLES))
 
 
+@pytest.mark.parametrize("longer", ["0.50 metres, as the report of the year says", "1", "half"])
+def test_edit_of_a_cell_with_a_protecting_apostrophe_loses_it(longer: str, tmp_path: Path) -> None:
+    testset = replace(SET, samples=tuple(replace(sample, references=("0.50",)) for sample in SAMPLES))
+    sheet = sheet_of(testset.samples, testset, WORDINGS[Language.ZH])
+    assert sheet.count('"\'0.50"') == len(SAMPLES)
+    (tmp_path / "ann.csv").write_text(sheet.replace("'0.50", f"'{longer}"), encoding="utf-8")
+    annotated = read_annotations([tmp_path / "ann.csv"], testset, AnnotatorFrom.COMPLETED_BY, accepts_parent=False)
+    assert {annotation.references for annotation in annotated.annotations} == {(longer,)}
+
+
+def test_list_of_answers_has_no_apostrophe() -> None:
+    assert escape('["5", "five"]') == '["5", "five"]'
+
+
 def test_answer_in_words_has_no_apostrophe() -> None:
     assert escape("It was opened in 1932 by the king") == "It was opened in 1932 by the king"
 
