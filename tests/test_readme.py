@@ -183,10 +183,10 @@ def write_lines(path: Path, *records: dict[str, Any]) -> None:
 
 
 def test_readme_starts_with_the_two_commands_of_ci() -> None:
-    assert commands()[0] == (
-        "python -m pip install -c constraints.txt -e . && "
-        "python -m runner -m dataset=demo_en retriever=bm25,dense,hybrid chunk.size=128,256,512 top_k=2,8"
-    )
+    assert commands()[:2] == [
+        "python -m pip install -c constraints.txt -e .",
+        "python -m runner -m dataset=demo_en retriever=bm25,dense,hybrid chunk.size=128,256,512 top_k=2,8",
+    ]
     assert commands(README)[-1] == "python -m pip install -c constraints.txt -e '.[dev]' && python -m pytest"
 
 
@@ -390,7 +390,8 @@ def test_readme_export_of_the_winner_answers(sweep: Path) -> None:
         shlex.split(command)[1:] for command in commands(DOCS["export.md"]) if command.startswith(EXPORTED)
     )
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    for words, wanted in ((check, "30 of 30 answers equal, 30 of 30 rankings equal ("), (question, "[1] ")):
+    asked = [*question[:-1], "资金什么时候到账?"]  # because the sweep's documents are Chinese
+    for words, wanted in ((check, "30 of 30 answers equal, 30 of 30 rankings equal ("), (asked, "[1] ")):
         command = [sys.executable, *words]
         told = subprocess.run(command, cwd=sweep, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S)
         assert told.returncode == 0, told.stderr + told.stdout
