@@ -13,7 +13,7 @@ _OPTIONS_FROM = 47
 
 GROUPS = {
     "dataset": "documents and questions",
-    "language": "their language (default: zh)",
+    "language": "language of the data (zh)",
     "parser": "reads PDF, HTML, Office",
     "refiner": "rewrites the documents",
     "chunk": "cuts documents into chunks",
@@ -42,7 +42,7 @@ GROUPS = {
     "executor": "where stages run",
     "race": "stops cells that cannot win",
     "search": "tries some cells of a space",
-    "tracking": "log of the results",
+    "tracking": "where results are logged",
     "sweeps": "presets: -m +sweeps=NAME",
 }
 """Purpose of each configuration group, in the order of the pipeline."""
@@ -70,20 +70,20 @@ usage: python -m runner [-m] [group=option ...] [key=value ...]
 Run a RAG pipeline over a benchmark: one cell, or with -m every combination of
 comma-separated values (a sweep). To resume one, run the same command again.
 
-groups (the default first; docs/axes.md has all):
+configuration groups (default first; all: docs/axes.md, docs/models.md):
 {groups}
 
 settings and more help:
-  'llm=?'               list all options of a group
+  'llm=?', --cfg job    options of a group, all fields (--hydra-help: of Hydra)
   dataset.limit=100     draw this many samples
   run.plan_only=true    show the plan and run nothing
   run.max_cost=5        stop before spending 5 in the currency of `prices`
-  --cfg job             all fields with values; --hydra-help: options of Hydra
 
-example (latest is the last sweep, best the cell to take):
+examples (latest is the last sweep, best the cell to take):
   python -m runner -m dataset=demo_en retriever=bm25,hybrid top_k=2,8
   python -m analysis report latest
-More: docs/tutorial.md, docs/axes.md, docs/run-settings.md
+  python -m runner dataset=jsonl dataset.documents=FOLDER dataset.samples=FILE
+Other commands: docs/commands.md. More: docs/tutorial.md, docs/run-settings.md
 """
 
 
