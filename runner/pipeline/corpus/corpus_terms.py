@@ -59,7 +59,7 @@ class CorpusTerms(Stage[TermTable], kind="terms", version=2):
 
 
 class QueryWords(Stage[TermTable], kind="query_words", in_words="terms of queries", version=1, work=Work.PER_QUERY):
-    """The terms of the queries, numbered independently of the corpus."""
+    """The terms of the queries in a vocabulary of their own."""
 
     codec = TermTableCodec()
 

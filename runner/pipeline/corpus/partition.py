@@ -55,7 +55,7 @@ class Partition:
 
 
 class CorpusPartition(Stage[Partition], kind="partition", version=1, work=Work.BENCHMARK):
-    """The blocks of a corpus with the key `content`. Computed for the plan, which counts the cached blocks."""
+    """The division of a corpus into blocks of documents. Computed for the plan, which counts the cached blocks."""
 
     codec = Columns(Partition)
 

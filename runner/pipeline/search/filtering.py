@@ -65,7 +65,7 @@ class ChunkRecords(Stage[Documents], kind="chunk_records", version=1):
 
 
 class RecordSpans(Stage[Spans], kind="record_spans", version=1):
-    """The span of every chunk, with the number of the chunk as the number of its record."""
+    """The spans of the chunks, each chunk as a record of its own."""
 
     codec = Columns(Spans)
 
