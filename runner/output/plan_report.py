@@ -159,42 +159,58 @@ def _requests_for_purpose(requests: RequestCount) -> str:
 
 
 _LEFT_OUT = {
-    "n_files_of_other_kinds": "unsupported file",
-    "n_empty_documents": "empty document",
-    "n_documents_left_aside": "undrawn document",
-    "n_documents_repeated": "repeated document",
-    "n_pdf_pages_without_text": "empty PDF page",
-    "n_json_files_without_texts": "textless JSON file",
-    "n_tables_without_text_columns": "textless table",
-    "n_tables_without_rows": "empty table",
-    "n_views": "view",
-    "n_binary_values": "binary value",
-    "n_items_rejected": "rejected item",
-    "n_empty_conversations": "empty conversation",
-    "n_sets_skipped": "skipped set",
-    "n_split_files_cut_off": "missing end of a split file",
-    "n_duplicates_merged": "merged duplicate document",
-    "n_blank_passages": "blank passage",
-    "n_queries_not_prepared": "unprepared question",
-    "n_prepared_of_unknown_queries": "unknown prepared question",
-    "n_answers_of_unknown_queries": "unknown-query answer",
-    "n_qrels_repeated": "repeated judgement",
-    "n_gold_passages_missing": "missing gold passage",
-    "n_gold_passages_not_found": "unlocated gold passage",
-    "n_facts_not_found": "unlocated fact",
-    "n_subsets_without_items": "itemless subset",
-    "n_gaps_in_corpus_files": "corpus-file gap",
-    "n_gold_texts_missing": "missing gold text",
-    "n_fields_left_aside": "unknown question field",
-    "n_qrels_of_unknown_queries": "unknown-query judgement",
-    "n_gold_units_not_in_corpus": "out-of-corpus gold passage",
+    "n_files_of_other_kinds": ("unsupported file", "unsupported files"),
+    "n_empty_documents": ("empty document", "empty documents"),
+    "n_documents_left_aside": ("document that was not drawn", "documents that were not drawn"),
+    "n_documents_repeated": ("repeated document", "repeated documents"),
+    "n_pdf_pages_without_text": ("PDF page without text", "PDF pages without text"),
+    "n_json_files_without_texts": ("JSON file without texts", "JSON files without texts"),
+    "n_tables_without_text_columns": ("table without a column of texts", "tables without a column of texts"),
+    "n_tables_without_rows": ("empty table", "empty tables"),
+    "n_views": ("view", "views"),
+    "n_binary_values": ("binary value", "binary values"),
+    "n_items_rejected": ("rejected item", "rejected items"),
+    "n_empty_conversations": ("empty conversation", "empty conversations"),
+    "n_sets_skipped": ("skipped set", "skipped sets"),
+    "n_duplicates_merged": ("merged duplicate document", "merged duplicate documents"),
+    "n_blank_passages": ("blank passage", "blank passages"),
+    "n_prepared_of_unknown_queries": (
+        "prepared question that is not in the data",
+        "prepared questions that are not in the data",
+    ),
+    "n_answers_of_unknown_queries": ("answer to an unknown question", "answers to unknown questions"),
+    "n_qrels_repeated": ("repeated judgement", "repeated judgements"),
+    "n_qrels_of_unknown_queries": ("judgement of an unknown question", "judgements of unknown questions"),
+    "n_fields_left_aside": ("unknown question field", "unknown question fields"),
 }
-"""Names for what a data set leaves out, by the note that counts it."""
+"""Names, singular and plural, for what a data set leaves out, by the note that counts it."""
+
+_NOT_FOUND = {
+    "n_gold_passages_not_found": ("gold passage", "gold passages"),
+    "n_gold_units_not_in_corpus": ("gold passage in the corpus", "gold passages in the corpus"),
+    "n_facts_not_found": ("fact", "facts"),
+}
+"""Names for what the documents do not contain."""
+
+_INCOMPLETE = {
+    "n_split_files_cut_off": ("split file without its end", "split files without their ends"),
+    "n_gold_passages_missing": ("question without its gold passages", "questions without their gold passages"),
+    "n_gold_texts_missing": ("missing gold text", "missing gold texts"),
+    "n_queries_not_prepared": ("question that is not prepared", "questions that are not prepared"),
+    "n_subsets_without_items": ("subset without items", "subsets without items"),
+    "n_gaps_in_corpus_files": (
+        "gap in the numbers of the corpus files",
+        "gaps in the numbers of the corpus files",
+    ),
+}
+"""Names for what the files of a data set lack."""
+
+_Names = Mapping[str, tuple[str, str]]
 
 
 def _data_line(planned: PlannedCell) -> str:
     cell, data = planned.request.cell, planned.graph.data
-    left_out = list(left_out_of_data(data.notes))
+    losses = data_losses(data.notes)
     language = f" in {NAMES[data.language]}" if data.language in NAMES and cell.language.name != UNKNOWN else ""
     n_passages = int(data.notes.get("n_passages_added") or 0)
     passages = f" ({n_passages:,} of them passages of questions)" if 0 < n_passages < data.n_documents else ""
@@ -204,23 +220,33 @@ def _data_line(planned: PlannedCell) -> str:
     readable = [suffix for suffix in OFFICE_SUFFIXES if suffix in unread]
     hint = f" (parser=office reads {', '.join(readable)})" if readable else ""
     n_lists = int(data.notes.get("n_references_like_lists") or 0)
-    lists = f"; {count(n_lists, 'reference')} that look like lists written as text" if n_lists else ""
+    looks = "looks like a list" if n_lists == 1 else "look like lists"
+    lists = f"; {count(n_lists, 'reference')} that {looks} written as text" if n_lists else ""
     n_repeated = int(data.notes.get("n_samples_repeated") or 0)
     repeated = (
         f"; {count(n_repeated, 'sample')} with the question and references of an earlier one" if n_repeated else ""
     )
-    return sizes + (f"; left out: {', '.join(left_out)}{hint}" if left_out else "") + repeated + lists
+    if "left out" in losses:
+        losses["left out"] += hint
+    lost = "".join(f"; {head}: {text}" for head, text in losses.items())
+    return sizes + lost + repeated + lists
 
 
-def left_out_of_data(notes: Mapping[str, Json]) -> Iterator[str]:
-    """Yield what a data set leaves out: "3 unsupported files (2 .docx, 1 .xlsx)".
+def data_losses(notes: Mapping[str, Json]) -> dict[str, str]:
+    """Return what a data set loses, as a list of counts by "left out", "not found" and "incomplete".
 
-    Details are from the note of the same name without "n_".
+    For example, "left out" is "3 unsupported files (2 .docx, 1 .xlsx)". A kind of loss without counts is absent.
     """
-    for note, noun in _LEFT_OUT.items():
+    by_head = {"left out": _LEFT_OUT, "not found": _NOT_FOUND, "incomplete": _INCOMPLETE}
+    return {head: text for head, names in by_head.items() if (text := ", ".join(_note_counts(notes, names)))}
+
+
+def _note_counts(notes: Mapping[str, Json], names: _Names) -> Iterator[str]:
+    """Yield a note's count with its details, which are the note of the same name without "n_"."""
+    for note, (noun, plural) in names.items():
         if n := notes.get(note):
             details = notes.get(note.removeprefix("n_"))
-            yield count(int(n), noun) + (f" ({details})" if details else "")
+            yield count(int(n), noun, plural) + (f" ({details})" if details else "")
 
 
 def language_misfits(cells: Collection[PlannedCell]) -> list[str]:

@@ -11,7 +11,7 @@ from components.datasets.crud_rag import CrudRag
 from components.errors import ConfigError, DataError
 from components.protocols import Dataset
 from components.records import Benchmark, Evidence, Kind
-from runner.output.plan_report import left_out_of_data
+from runner.output.plan_report import data_losses
 
 FIRST = "青砚市昨日发布了新的公共交通方案。方案计划在三年内新增十二条公交线路。"
 SECOND = "首批四条线路将在明年三月正式开通。票价与现有的线路保持一致不变。"
@@ -120,7 +120,7 @@ class TestSamples:
         benchmark = CrudRag(str(root)).load()
         assert [s.subset for s in benchmark.samples] == ["delete/summarization", "read/qa_1doc"]
         empty = "create/continuation, read/qa_2docs, read/qa_3docs, update/hallucination"
-        assert f"4 itemless subsets ({empty})" in left_out_of_data(benchmark.notes)
+        assert f"4 subsets without items ({empty})" in data_losses(benchmark.notes)["incomplete"]
         chosen = CrudRag(str(root), subsets=("read/qa_1doc",)).load()
         assert [s.subset for s in chosen.samples] == ["read/qa_1doc"]
 
@@ -162,7 +162,10 @@ class TestGold:
         item = {**{name: text for name, text in full.items() if name != "news2"}, **record}
         benchmark = CrudRag(str(write(tmp_path, {**SPLIT, "questanswer_2docs": [item]}))).load()
         assert benchmark.notes["n_gold_texts_missing"] == 1
-        assert "1 missing gold text" in list(left_out_of_data(benchmark.notes))
+        assert data_losses(benchmark.notes) == {
+            "left out": "1 empty document, 1 merged duplicate document",
+            "incomplete": "1 missing gold text",
+        }
 
     def test_add_gold_false_adds_no_documents(self, root: Path) -> None:
         added, plain = CrudRag(str(root)).load(), CrudRag(str(root), add_gold=False).load()

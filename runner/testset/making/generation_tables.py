@@ -11,7 +11,7 @@ from components.protocols import LLM
 from components.testset.topics.tree import labels_of
 from components.testset.topics.voting import TopicVotes
 from runner.output.money import format_money
-from runner.output.plan_report import left_out_of_data
+from runner.output.plan_report import data_losses
 from runner.testset.making.coverage import Count
 from runner.testset.making.draft_outcomes import DraftOutcome, pending_reason
 from runner.testset.making.generation_loop import GenerationState
@@ -83,8 +83,8 @@ def corpus_lines(counts: Mapping[str, int | str]) -> list[str]:
         }
         parts = [f"{name} {n:,} ({counts[f'examples_{group}_{name}']})" for name, n in by_reason.items() if n]
         lines += [f"{head} {', '.join(parts)}"] if parts else []
-    left_out = list(left_out_of_data(counts))
-    return [*lines, *([f"not read: {', '.join(left_out)}"] if left_out else [])]
+    not_read = data_losses(counts).get("left out")
+    return [*lines, *([f"not read: {not_read}"] if not_read else [])]
 
 
 def _bound_line(head: str, bound: RequestEstimate, currency: str) -> str:

@@ -20,7 +20,7 @@ def test_corpus_lines_report_cleaned_and_left_out_documents(tmp_path: Path) -> N
         "cleaned:  unseen_characters 2 (a.txt, b.txt)",
         'left out: empty 1 (shop.db/an "odd" name/000002), too_short 4 (c.txt, shop.db/an "odd" name/000001, '
         'shop.db/an "odd" name/000003 and 1 more), copy 1 (b.txt (as a.txt))',
-        "not read: 1 unsupported file (1 .docx), 1 textless JSON file, 1 view, 1 binary value",
+        "not read: 1 unsupported file (1 .docx), 1 JSON file without texts, 1 view, 1 binary value",
     ]
 
 
