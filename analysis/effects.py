@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     metric = sweep.metric(options.metric or sweep.headline_metric())
     valued = [cell for cell in sweep.cells if cell.status == OK and metric.value(cell) is not None]
     if not valued:
-        raise DataError(f"{sweep.name}: no cell has a value of {metric}. Did all cells fail?")
+        raise DataError(f"{sweep.name}: {results.all_failed_text(sweep.cells) or f'no cell has a value of {metric}'}")
     common = common_samples(valued, sweep.folder_of, metric.metric, metric.subset)
     scores = SampleScores(common.statistics, common.clusters, common.strata, common.combine)
     means = common.means()

@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
     cells = [cell for cell in costed if cell not in apart]
     costs = np.array([cost_of(cell) for cell in cells], dtype=np.float64)
     if not valued:
-        raise DataError(f"{sweep.folder}: no cell has a value of {metric}. Did all cells fail?")
+        raise DataError(f"{sweep.folder}: {results.all_failed_text(sweep.cells) or f'no cell has a value of {metric}'}")
     if not costs.any():
         raise DataError(
             f"{sweep.folder}: {head} are 0 or unknown in {count(len(valued), 'cell')} with a value; take another cost: "

@@ -17,6 +17,7 @@ from runner.results import (
     CommonSamples,
     LoadedSweep,
     SubsetMetric,
+    all_failed_text,
     axis_levels,
     common_samples,
     put_most_samples_first,
@@ -66,7 +67,7 @@ def axis_means(sweep: LoadedSweep, metric: str, axis: str, by: str = "", *, alph
     parsed = sweep.metric(metric)
     valued = [cell for cell in sweep.cells if cell.status == OK and parsed.value(cell) is not None]
     if not valued:
-        raise DataError(f"{sweep.name}: no cell has a value of {parsed}. Did all cells fail?")
+        raise DataError(f"{sweep.name}: {all_failed_text(sweep.cells) or f'no cell has a value of {parsed}'}")
     joined = common_samples(
         put_most_samples_first(valued, parsed.metric, parsed.subset), sweep.folder_of, parsed.metric, parsed.subset
     )

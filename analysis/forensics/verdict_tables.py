@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from components.errors import DataError
 from components.forensics.stages import THETA
-from runner.results import CellResult, LoadedSweep, sample_verdicts
+from runner.results import CellResult, LoadedSweep, all_failed_text, sample_verdicts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,7 +54,7 @@ def all_verdicts(sweep: LoadedSweep, cells: Iterable[CellResult] | None = None, 
 
     chosen = [cell for cell in sweep.cells if cell.metrics] if cells is None else list(cells)
     if not chosen:
-        raise DataError(f"{sweep.name}: no cell has samples. Did all cells fail?")
+        raise DataError(f"{sweep.name}: {all_failed_text(sweep.cells) or 'no cell has samples'}")
     tables = [verdicts(sweep, cell, theta) for cell in chosen]
     for cell, table in zip(chosen, tables, strict=True):
         table.insert(0, "cell_id", cell.cell_id)

@@ -8,7 +8,7 @@ from analysis.frames.metrics_frame import add_axes, labels_of
 from components.errors import DataError
 from components.limits import closest_name
 from runner.console.styled_text import count
-from runner.results import OK, CellResult, LoadedSweep, columns_of, open_samples, read_columns
+from runner.results import OK, CellResult, LoadedSweep, all_failed_text, columns_of, open_samples, read_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +25,8 @@ def samples_frame(
     folders = {cell.cell_id: folder for cell in cells if _has_samples(cell, folder := sweep.folder_of(cell))}
     columns_of_cell = {cell_id: columns_of(folder) for cell_id, folder in folders.items()}
     if not folders:
-        raise DataError(f"{sweep.name}: none of {count(len(cells), 'cell')} has samples. Did all cells fail?")
+        no_samples = f"none of {count(len(cells), 'cell')} has samples"
+        raise DataError(f"{sweep.name}: {all_failed_text(cells) or no_samples}")
     known = list(dict.fromkeys(name for names in columns_of_cell.values() for name in names))
     if columns is None:
         columns = [name for name in (*USUAL, *(f"score/{metric}" for metric in sweep.headlines())) if name in known]

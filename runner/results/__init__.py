@@ -24,7 +24,17 @@ from runner.results.cell_axes import (
     varies_chunks,
 )
 from runner.results.cell_choice import COMPARE_ALIKE, CONDITION, Choice, choose, spans_conditions
-from runner.results.cell_result import FAILED, INTERRUPTED, OK, RUNNING, STOPPED, CellResult, SweepResult, stopped_by
+from runner.results.cell_result import (
+    FAILED,
+    INTERRUPTED,
+    OK,
+    RUNNING,
+    STOPPED,
+    CellResult,
+    SweepResult,
+    all_failed_text,
+    stopped_by,
+)
 from runner.results.choice_wording import choice_text, race_winner_text, samples_text
 from runner.results.costs import (
     CONTEXT_TOKENS,
@@ -125,6 +135,7 @@ __all__ = [
     "SweepResult",
     "Testset",
     "add_option",
+    "all_failed_text",
     "answered_share",
     "axis_levels",
     "cell_command",

@@ -1,6 +1,6 @@
 """Results of one cell and of one sweep, as stored in their JSON files, and checks of the numbers in them."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from components.json_value import Json
@@ -115,6 +115,15 @@ class CellResult:
 def stopped_by(cells: Iterable[CellResult]) -> str:
     """Return what stopped these cells of the status STOPPED: "the race", "the user", or both."""
     return " or ".join(sorted({"the race" if cell.race else "the user" for cell in cells}))
+
+
+def all_failed_text(cells: Collection[CellResult]) -> str:
+    """Return e.g. "all 3 cells failed. The first reason: out of memory"; "" unless all cells failed."""
+    reasons = [cell.reason for cell in cells if cell.status == FAILED]
+    if not reasons or len(reasons) < len(cells):
+        return ""
+    failed = "the only cell" if len(reasons) == 1 else f"all {len(reasons):,} cells"
+    return f"{failed} failed. The first reason: {reasons[0] or 'unknown'}"
 
 
 @dataclass(frozen=True)

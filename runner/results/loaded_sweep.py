@@ -11,7 +11,7 @@ from components.subsets import GROUPINGS, MACRO, OVERALL
 from runner.console.styled_text import count
 from runner.results import cell_axes as axes
 from runner.results.cell_choice import find_choice
-from runner.results.cell_result import FAILED, OK, STOPPED, CellResult, stopped_by
+from runner.results.cell_result import FAILED, OK, STOPPED, CellResult, all_failed_text, stopped_by
 from runner.results.files import RESULTS_DIR, find_sweep, read_cells, read_sweep
 from runner.results.indistinguishable_cells import paired_test
 from runner.results.joined_samples import common_means
@@ -125,7 +125,8 @@ class LoadedSweep:
         larger_is_better = parsed.direction()
         valued = [cell for cell in self.cells if cell.status == OK and parsed.value(cell) is not None]
         if not valued:
-            raise DataError(f"{self.name}: no cell has a value of {metric or parsed.metric}. Did all cells fail?")
+            no_value = f"no cell has a value of {metric or parsed.metric}"
+            raise DataError(f"{self.name}: {all_failed_text(self.cells) or no_value}")
         test = paired_test(len(self.cells))
         return find_choice(
             valued, self.folder_of, parsed.metric, parsed.subset, larger_is_better=larger_is_better, test=test
@@ -135,7 +136,7 @@ class LoadedSweep:
         """Return the metric that ranks the leaderboard. Raises DataError if no metric was computed."""
         self._require_a_result()
         if not (metrics := self.headlines()):
-            raise DataError(f"{self.name}: no cell has a value of any metric. Did all cells fail?")
+            raise DataError(f"{self.name}: {all_failed_text(self.cells) or 'no cell has a value of any metric'}")
         return metrics[0]
 
     def quality_metric(self) -> str:
@@ -268,7 +269,7 @@ def find_metric(text: str, cells: Iterable[CellResult]) -> SubsetMetric:
         for name, entries in cell.metrics.items():
             metrics.setdefault(name, set()).update(entries)
     if not metrics:
-        raise DataError(f"{text}: no cell of this sweep has any metric. Did all cells fail?")
+        raise DataError(f"{text}: {all_failed_text(cells) or 'no cell of this sweep has any metric'}")
     subset = _find_subset(subset or OVERALL, metrics, cells, text)
     if metric not in metrics[subset]:
         known = ", ".join(sorted(metrics[subset]))

@@ -165,9 +165,9 @@ class TestSamples:
             analysis.load(folder).samples()
 
     def test_samples_report_that_all_cells_failed(self, tmp_path: Path) -> None:
-        folder = tiny_sweep.write(tmp_path / "s", [replace(FIRST, facts={"status": FAILED})])
+        folder = tiny_sweep.write(tmp_path / "s", [replace(FIRST, facts={"status": FAILED, "reason": "no"})])
         (folder / FIRST.cell_id / "samples.parquet").unlink()
-        with pytest.raises(DataError, match=r"none of 1 cell has samples\. Did all cells fail"):
+        with pytest.raises(DataError, match=r"the only cell failed\. The first reason: no$"):
             analysis.load(folder).samples()
 
     def test_samples_report_a_damaged_parquet_file(self, tmp_path: Path) -> None:
