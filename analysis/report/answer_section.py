@@ -118,7 +118,7 @@ def add_losses(answer: ReportAnswer, n_lost: int, n_with_gold: int) -> ReportAns
     if not n_with_gold:
         return answer
     note = f"{n_lost:,} of {n_with_gold:,} samples with gold lack all or part of it, in {answer.cell}"
-    figure = Figure("Samples that lack gold in the prompt", f"{n_lost / n_with_gold:.0%}", note, "#failures")
+    figure = Figure("Samples without all of their gold in the prompt", f"{n_lost / n_with_gold:.0%}", note, "#failures")
     return replace(answer, figures=(*answer.figures, figure))
 
 

@@ -28,7 +28,7 @@ class LevelRow:
 
 @dataclass(frozen=True)
 class AxisTable:
-    """An axis in one scenario."""
+    """Differences between the values of one axis in one scenario."""
 
     axis: str
     reference: str
@@ -51,7 +51,7 @@ class InteractionRow:
 
 @dataclass(frozen=True)
 class ScenarioEffects:
-    """Effects of the axes in one scenario, and the clearest interactions of `n_interactions`."""
+    """Effects of the axes in one scenario, with the clearest of its `n_interactions` interactions."""
 
     subset: str
     label: str

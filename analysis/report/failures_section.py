@@ -158,7 +158,7 @@ def _depths(source: ReportSource, cells: Sequence[CellResult], verdicts: "pd.Dat
         source.names.joined_name(group): own_shares for own_shares, group in list(alike.items())[:MOST_CURVES]
     }
     lines = [Curve(name, own_shares) for name, own_shares in shares_by_name.items()]
-    title = "Share of samples whose gold lies whole within the first k hits"
+    title = "Share of samples whose gold is complete in the first k hits"
     return Depths(depths, shares_by_name, curves([str(depth) for depth in depths], lines, "k, the first hits", title))
 
 

@@ -67,7 +67,10 @@ def _scenarios(report: Report) -> Iterator[str]:
 def _scenario_table(scenarios: Scenarios, rows: Iterable[ScenarioRow], compared_at: str) -> Iterator[str]:
     names_cells = scenarios.names_cells
     if names_cells:
-        yield f"Each axis {plain(compared_at)}. The cell to take is a single combination, so its values may be others."
+        yield (
+            f"Each column compares the values of one axis, {plain(compared_at)}. The cell to take may have other "
+            "values, because it was chosen as one combination."
+        )
     yield from table(
         ["scenario", "n", *map(plain, scenarios.axes), *(["best cell"] if names_cells else [])],
         (

@@ -64,7 +64,9 @@ def _commands(source: ReportSource, answer: ReportAnswer) -> Iterable[Command]:
         yield Command(f"only {answer.cell}", cell_command(cell, source.described.command))
         if cell.axes.get("retriever") not in _OF_THE_BENCHMARK:
             line = f"python -m runner.export {folder} {cell.cell_id} --out winner"
-            yield Command(f"{answer.cell} as a folder that answers your questions", line)
+            can_answer = cell.axes.get("llm") != "none"
+            purpose = "answers your questions" if can_answer else "searches your documents"
+            yield Command(f"{answer.cell} as a folder that {purpose}", line)
 
 
 def _join_distinct(texts: Iterable[str]) -> str:

@@ -71,7 +71,7 @@ CLASSES: Mapping[str, SampleClass] = {
     name: SampleClass(name, label, meaning, fill, _DARK if fill in _ON_LIGHT else _LIGHT)
     for name, label, meaning, fill in _TABLE
 }
-"""By name."""
+"""Classes by name."""
 
 
 def class_of(failure: str, outcome: str, stage: str) -> str:

@@ -165,7 +165,7 @@ def _saving(choice: Choice, name: Name) -> str:
 
 
 def _context(choice: Choice, name: Name) -> str:
-    """Return the tokens of context, such as " with 3,243 tokens of context per question (64 has 206)".
+    """Return the tokens of context, such as " with 3,243 tokens of context per question (the cell 64 has 206)".
 
     Compares with the cell that has the fewest tokens, or the most if the recommended cell itself has few. Returns "" if
     all cells have about as many, or if the numbers are unknown.
@@ -178,7 +178,7 @@ def _context(choice: Choice, name: Name) -> str:
     n, other = fewest if n_chosen > fewest[0] * UNLIKE else most
     if max(n, n_chosen) <= min(n, n_chosen) * UNLIKE:
         return ""
-    return f" with {n_chosen:,.0f} tokens of context per question ({name(other)} has {n:,.0f})"
+    return f" with {n_chosen:,.0f} tokens of context per question (the cell {name(other)} has {n:,.0f})"
 
 
 def _unseen_differences(choice: Choice, metric: str, name: Name) -> Prose:

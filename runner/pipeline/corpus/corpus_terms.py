@@ -58,8 +58,10 @@ class CorpusTerms(Stage[TermTable], kind="terms", version=2):
         return joined_tables(tables, [block.documents.rows(run) for block in self.blocks])
 
 
-class QueryWords(Stage[TermTable], kind="query_words", in_words="terms of queries", version=1, work=Work.PER_QUERY):
-    """The terms of the queries in a vocabulary of their own."""
+class QueryWords(
+    Stage[TermTable], kind="query_words", in_words="term table of queries", version=1, work=Work.PER_QUERY
+):
+    """The terms of the queries, numbered independently of the corpus."""
 
     codec = TermTableCodec()
 

@@ -75,9 +75,9 @@ def test_ranking_metric_prefers_the_equal_cell_with_most_gold_in_prompt() -> Non
     assert chosen([[few, many]]).cell is few, "by a metric that sees prompts tokens decide"
     assert chosen([[few, many]]).least_covered is None
     assert choice_line(choice, "mrr") == (
-        "Take bm258: it has the best mrr over all samples (0.5000) with 800 tokens of context per question (bm252 has "
-        "200), and all other cells are significantly worse. bm252 has the same mrr for every sample, but brings 60% of "
-        "the gold into the prompt; bm258 brings 90%."
+        "Take bm258: it has the best mrr over all samples (0.5000) with 800 tokens of context per question (the cell "
+        "bm252 has 200), and all other cells are significantly worse. bm252 has the same mrr for every sample, but "
+        "brings 60% of the gold into the prompt; bm258 brings 90%."
     ).replace("all other cells are", "dense2 is")
 
 
@@ -87,14 +87,14 @@ def test_ranking_metric_prefers_the_equal_cell_with_most_gold_in_prompt() -> Non
         (
             [[cell("512", 0.41, tokens=3243)]],
             [cell("64", 0.3, tokens=206), cell("256", 0.35, tokens=1600)],
-            "Take 5122: it has the best f1 over all samples (0.4100) with 3,243 tokens of context per question (642 "
-            "has 206), and all other cells are significantly worse.",
+            "Take 5122: it has the best f1 over all samples (0.4100) with 3,243 tokens of context per question (the "
+            "cell 642 has 206), and all other cells are significantly worse.",
         ),
         (
             [[cell("64", 0.41, tokens=206)]],
             [cell("512", 0.3, tokens=3243)],
-            "Take 642: it has the best f1 over all samples (0.4100) with 206 tokens of context per question (5122 has "
-            "3,243), and the other cell is significantly worse.",
+            "Take 642: it has the best f1 over all samples (0.4100) with 206 tokens of context per question (the cell "
+            "5122 has 3,243), and the other cell is significantly worse.",
         ),
         (
             [[BM25], [DENSE]],
@@ -153,7 +153,7 @@ def test_choice_of_equal_cells_reports_the_tokens_of_the_cell_to_take() -> None:
     sentence = choice_line(chosen([[FEW, cell("many", 0.3, tokens=400)]]))
     assert sentence == (
         "Take few2: both cells have the same f1 for every sample (0.3000). It takes 100 tokens of context per question "
-        "(many2 has 400)."
+        "(the cell many2 has 400)."
     )
 
 
@@ -185,8 +185,8 @@ def test_cheaper_cell_is_chosen_only_within_one_standard_error() -> None:
     choice = chosen(tied, near=1)
     assert choice.cell.cell_id == "small2", "the cheapest of the cells with the best mean"
     assert choice_line(choice).startswith(
-        "Take small2: it has the best f1 over all samples (1.0000) with 209 tokens of context per question (cheap2 "
-        "has 48). It does not differ significantly from cheap2, which is more than one standard error worse."
+        "Take small2: it has the best f1 over all samples (1.0000) with 209 tokens of context per question (the cell "
+        "cheap2 has 48). It does not differ significantly from cheap2, which is more than one standard error worse."
     )
 
 
