@@ -258,23 +258,25 @@ class Pair:
 def _pair(name: str, before: BaselineMetric, sweep: LoadedSweep, cell: CellResult) -> Pair:
     metric = sweep.metric(name)
     if metric.direction() != before.larger_is_better:
-        raise DataError(f"{metric}: larger_is_better differs from the baseline; write the baseline again")
+        raise DataError(f"{metric}: larger_is_better differs from the baseline. Write the baseline again.")
     now = definition_of(cell, metric.metric)
     if now and before.definition and now != before.definition:
-        raise DataError(f"{metric}: its settings differ from the baseline; write the baseline again")
+        raise DataError(f"{metric}: its settings differ from the baseline. Write the baseline again.")
     scored = scored_samples(sweep, cell, metric)
     rows = sample_rows(scored)
     valued = {sample for sample, row in rows.items() if scored.states[row] == ScoreState.VALUE}
     common = [sample for sample in before.scores if sample in valued]
     if not common:
         raise DataError(
-            f"{cell.cell_id}: has no sample with {metric} in common with the baseline. Write the baseline again, "
+            f"{cell.cell_id}: no sample with {metric} in common with the baseline. Write the baseline again, "
             "from the same samples."
         )
     after = scored.statistics[[rows[sample] for sample in common]]
     earlier = np.array([before.scores[sample] for sample in common])
     if earlier.shape != after.shape:
-        raise DataError(f"{metric}: has {after.shape[1]} sums per sample, the baseline {earlier.shape[1]}")
+        raise DataError(
+            f"{metric}: its definition has changed since the baseline was written. Write the baseline again."
+        )
     is_corpus = results.is_corpus_metric(sweep.folder_of(cell), metric.metric)
     scores = SampleScores(
         np.stack([earlier, after], axis=1),

@@ -59,8 +59,8 @@ def _require_running(folder: Path, sweep: SweepResult) -> None:
         raise DataError(f"{folder}: this sweep has ended ({live.state}); only a running sweep can be steered")
     if live.progress is None:
         raise DataError(
-            f"{folder}: no running process reports progress of this sweep. A sweep of several processes "
-            "(hydra/launcher=...) cannot be steered."
+            f"{folder}: no running process reports the progress of this sweep. If the sweep has just begun, try "
+            "again in a second. Sweeps with another hydra/launcher cannot be steered."
         )
 
 

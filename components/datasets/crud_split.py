@@ -105,9 +105,10 @@ def _require_lists(file: Path, lists: Mapping[str, object], subsets: Sequence[st
     absent = ", ".join(f"{SUBSETS[subset].list_name!r} ({subset})" for subset in missing)
     present = [subset for subset, form in SUBSETS.items() if form.list_name in lists]
     choice = f" choose the subsets that it has, dataset.subsets=[{','.join(present)}]," if present else ""
+    found = f"has the lists {', '.join(lists)}, but" if lists else "has no lists, and"
     raise DataError(
-        f"{file}: has the lists {', '.join(lists) or 'of no name'}, but lacks {absent}, expected a list for each "
-        f"chosen subset. Fetch the file again,{choice} or add an empty list for a subset without items."
+        f"{file}: {found} lacks {absent}, expected a list for each chosen subset. Fetch "
+        f"the file again,{choice} or add an empty list for a subset without items."
     )
 
 

@@ -38,6 +38,5 @@ def limit_parsing_time(location: str) -> Iterator[None]:
 def timeout_error(location: str) -> DataError:
     """Return the error for a page that takes too long."""
     return DataError(
-        f"{location}: takes more than {LONGEST_PAGE_S:g} s to parse, expected ordinary markup, or an undamaged "
-        "file. Repair the file, convert it to text, or remove it."
+        f"{location}: parsing took more than {LONGEST_PAGE_S:g} s. Repair the file, convert it to text, or remove it."
     )

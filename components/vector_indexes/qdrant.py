@@ -141,7 +141,9 @@ class Qdrant:
         while (status := client.get_collection(name).status) is models.CollectionStatus.YELLOW:
             time.sleep(_POLL_INTERVAL_S)
         if status is models.CollectionStatus.RED:
-            raise ComponentError(f"{self._label(name)}: the server reports a failure (status red); see its log")
+            raise ComponentError(
+                f"{self._label(name)}: the server reports a failure (status red); see the server's log"
+            )
 
     def lost(self, index: Arrays) -> list[str]:
         """Return a message if the collection does not exist or has lost vectors, else []. Raises ComponentError if the

@@ -36,8 +36,8 @@ def checked_answers(llm: LLM, requests: Sequence[Request]) -> Iterator[Answer]:
                 raise ComponentError(f"{name}.generate: Answer.{error}")
             if answer.request_id not in waiting:
                 raise ComponentError(
-                    f"{name}.generate: Answer.request_id: got {_excerpt(answer.request_id)}, which was not "
-                    "requested or was answered before, expected one answer per request"
+                    f"{name}.generate: Answer.request_id: got {_excerpt(answer.request_id)}, which is "
+                    "unknown or a repeat, expected one answer per request"
                 )
             waiting.remove(answer.request_id)
             yield answer

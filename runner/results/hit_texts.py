@@ -28,7 +28,10 @@ class CorpusTexts:
         unknown id.
         """
         if document_id not in self._place:
-            raise DataError(f"{document_id}: not a document of this corpus")
+            raise DataError(
+                f"document {document_id}: not in the corpus of the cell. Run the sweep's command again: "
+                "finished work is cached."
+            )
         text: str = self._texts[self._place[document_id]].as_py()
         return text[start:end]
 

@@ -56,16 +56,18 @@ def columns_of(folder: Path) -> list[str]:
 def read_columns(file: "pq.ParquetFile", columns: Sequence[str]) -> "pa.Table":
     """Return these columns of a file that `open_samples` opened.
 
-    Raises OSError if a column of texts contains a null, a kind or a state an unknown word, or a history no turns.
+    Raises OSError if a column of texts contains a null, if a kind or a state is unknown, or if a history is no list of
+    turns.
     """
     table = file.read(list(columns), use_threads=False)
     for name in set(columns).intersection(_TEXTS, table.column_names):
         if table[name].null_count:
             raise OSError(f"its column {name} lacks {table[name].null_count} of {len(table)} texts")
-    for name, is_valid in _CHECKS.items():
+    for name, (is_valid, expected) in _CHECKS.items():
         for value in table[name].unique().to_pylist() if name in table.column_names else ():
             if not is_valid(value):
-                raise OSError(f"its column {name} has {escape_control(str(value)[:_MOST_SHOWN])!r}")
+                shown = escape_control(str(value)[:_MOST_SHOWN])
+                raise OSError(f"its column {name} has {shown!r}, expected {expected}")
     return table
 
 
@@ -82,12 +84,12 @@ def _is_history(text: Json) -> bool:
 
 
 _MOST_SHOWN = 40
-_CHECKS: Mapping[str, Callable[[Json], bool]] = {
-    "kind": frozenset(Kind).__contains__,
-    "state": frozenset(AnswerState).__contains__,
-    "history": _is_history,
+_CHECKS: Mapping[str, tuple[Callable[[Json], bool], str]] = {
+    "kind": (frozenset(Kind).__contains__, f"one of {', '.join(Kind)}"),
+    "state": (frozenset(AnswerState).__contains__, f"one of {', '.join(AnswerState)}"),
+    "history": (_is_history, "a list of turns as JSON"),
 }
-"""Tests of the values of a column."""
+"""Tests of the values of a column, and a description of valid values."""
 
 
 @contextmanager

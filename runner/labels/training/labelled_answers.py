@@ -8,6 +8,7 @@ from pathlib import Path
 from components.errors import DataError
 from components.json_value import Json
 from components.records import Turn
+from runner.console.styled_text import count
 from runner.labels.label_files import LabelledItem
 from runner.results import cell_folders, read_samples
 
@@ -54,13 +55,13 @@ def _complete(item: LabelledItem, question: LabelledQuestion) -> LabelledItem:
     sample = item.judged.sample
     if sample.question != question.text:
         raise DataError(
-            f"item '{sample.id}': got the question {sample.question[:80]!r}, but the sample of the sweep with "
-            f"this id asks {question.text[:80]!r}, expected labels of this sweep"
+            f"item '{sample.id}': the label has the question {sample.question[:80]!r}, and the sweep's sample with "
+            f"this id has {question.text[:80]!r}. Name the sweep that was labelled."
         )
     if item.has_answer and item.judged.answer not in question.answers:
         raise DataError(
             f"item '{sample.id}': no cell of the sweep gave the answer {item.judged.answer[:80]!r}, expected one "
-            f"of its {len(question.answers)} answers, unchanged"
+            f"of the sample's {count(len(question.answers), 'answer')}, unchanged"
         )
     completed_sample = replace(sample, references=sample.references or question.references, history=question.history)
     judged = replace(item.judged, sample=completed_sample)

@@ -105,13 +105,14 @@ def run(trainer: Any, checkpoints: Path, at_once: int) -> None:
         trainer.train(resume_from_checkpoint=_last_complete_checkpoint(checkpoints))
     except torch.OutOfMemoryError as error:
         raise ComponentError(
-            f"at_once: {at_once} pairs do not fit in memory together ({str(error).partition('. ')[0]}), expected "
-            "fewer, a smaller --max-length, or a smaller model"
+            f"--at-once: {at_once:,} pairs do not fit in memory together ({str(error).partition('. ')[0]}). Set a "
+            "smaller --at-once or --max-length, or choose a smaller model."
         ) from error
     losses = [entry[name] for entry in trainer.state.log_history for name in ("loss", "eval_loss") if name in entry]
     if not all(math.isfinite(float(loss)) for loss in losses):
         raise ComponentError(
-            f"learning_rate: the loss is no longer finite ({losses[-1]}); use a smaller one, in another folder"
+            f"--learning-rate: the loss is no longer finite ({losses[-1]}). Set a smaller one, and train "
+            "into another folder."
         )
 
 

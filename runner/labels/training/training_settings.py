@@ -15,6 +15,11 @@ def _option(default: Json, in_words: str) -> Json:
     return field(default=default, metadata={"help": in_words})
 
 
+def _flag(name: str) -> str:
+    """Return the name of a setting on the command line."""
+    return f"--{name.replace('_', '-')}"
+
+
 @dataclass(frozen=True)
 class Settings:
     """Settings of a training.
@@ -52,20 +57,23 @@ class Settings:
         whole = {"epochs": 1, "rank": 1, "alpha": 1, "batch_size": 1, "at_once": 1, "max_length": 1}
         for name, least in whole.items():
             if (value := getattr(self, name)) is not None and value < least:
-                problems.append(f"{name}: got {value}, expected at least {least}")
+                problems.append(f"{_flag(name)}: got {value:,}, expected at least {least}")
         if self.device not in ("auto", "cpu", "cuda"):
             problems.append(
-                f"device: got {self.device!r}, expected auto, cpu or cuda; CUDA_VISIBLE_DEVICES chooses one of several"
+                f"--device: got {self.device!r}, expected auto, cpu or cuda. "
+                "CUDA_VISIBLE_DEVICES chooses one of several."
             )
         if not 0 < self.learning_rate < 1:
-            problems.append(f"learning_rate: got {self.learning_rate}, expected a number between 0 and 1, such as 1e-4")
+            problems.append(
+                f"--learning-rate: got {self.learning_rate}, expected a number between 0 and 1, such as 1e-4"
+            )
         if not 0 <= self.dropout < 1:
-            problems.append(f"dropout: got {self.dropout}, expected at least 0 and less than 1")
+            problems.append(f"--dropout: got {self.dropout}, expected at least 0 and less than 1")
         if self.at_once > 0 and self.batch_size % self.at_once:
-            problems.append(f"at_once: got {self.at_once}, expected a divisor of batch_size={self.batch_size}")
+            problems.append(f"--at-once: got {self.at_once}, expected a divisor of --batch-size={self.batch_size}")
         return problems
 
     def _template_errors(self) -> list[str]:
         if folder_template(self.model) == "":
-            return [f"model: {self.model!r} has no chat template, expected a chat model"]
+            return [f"--model: {self.model!r} has no chat template, expected a chat model"]
         return []

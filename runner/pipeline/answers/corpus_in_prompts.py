@@ -57,15 +57,16 @@ def _line_or_problem(
     n_characters = sum(map(len, documents.texts))
     if n_characters > whole.max_characters:
         return "", (
-            f"retriever.max_characters: got {whole.max_characters:,}, but the corpus has {n_characters:,} characters, "
-            "of which no prompt holds a fair part; use a retriever that searches, or dataset.max_documents"
+            f"retriever.max_characters: got {whole.max_characters:,}, but the corpus has {n_characters:,} "
+            "characters, and prompts would hold only a small part of it. Choose a retriever that searches, or set "
+            "dataset.max_documents."
         )
     spans = whole.chunker.chunk(documents, segment(documents.texts, whole.chunker.length_tokenizer))
     n_picked = min(top_k, len(spans))
     if n_picked * n_samples > _MOST_HITS:
         return "", (
             f"top_k: got {top_k:,}, which gives {n_picked * n_samples:,} hits for {n_samples:,} samples, more "
-            f"than {_MOST_HITS:,}; use a smaller top_k, or fewer samples (dataset.limit)"
+            f"than {_MOST_HITS:,}. Set a smaller top_k, or use fewer samples (dataset.limit)."
         )
     texts, hits = SpanTexts(documents.texts, spans), whole.pick((_ANY_SAMPLE,), documents, spans, n_picked)
     context = checked_context(builder.build(hits, texts, n_picked), hits, spans, n_picked, builder)

@@ -31,7 +31,10 @@ class CorpusBlock(StageGroup):
         """Return the positions of the documents in the corpus, ascending."""
         partition = run.read(self.partition)
         if self.number >= len(partition.contents) or partition.contents[self.number] != self.content:
-            raise DamagedEntryError("the corpus was partitioned again while it was read")
+            raise DamagedEntryError(
+                "another process partitioned the corpus again while this one read it. Run the sweep's command again: "
+                "finished work is cached."
+            )
         return np.flatnonzero(partition.block == self.number)
 
     def read(self, run: Run) -> Documents:

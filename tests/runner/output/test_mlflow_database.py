@@ -76,7 +76,7 @@ def test_database_of_another_user_is_refused_with_the_remedy(
     file.parent.mkdir()
     open_client(f"sqlite:///{file}")
     monkeypatch.setattr(os, "access", lambda path, mode: (path, mode) != (tmp_path / closed, os.W_OK))
-    with pytest.raises(DataError, match=rf"{closed}: you may not write to it\. Make it writable"):
+    with pytest.raises(DataError, match=rf"{closed}: no write permission\. Make it writable"):
         open_client(f"sqlite:///{file}")
 
 

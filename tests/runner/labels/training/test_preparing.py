@@ -178,7 +178,7 @@ class TestOfASweep:
         first, *others = self.labels(rows)
         for problem, said in (
             ({"id": "unknown"}, "'unknown': not samples of the sweep"),
-            ({"question": "Another?"}, "got the question 'Another?', but the sample of the sweep with this id"),
+            ({"question": "Another?"}, "the label has the question 'Another?', and the sweep's sample with this id"),
             ({"answer": "never given"}, "no cell of the sweep gave the answer 'never given'"),
         ):
             assert self.run(tmp_path, sweep, [{**first, **problem}, *others]) == 2

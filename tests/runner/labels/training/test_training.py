@@ -208,7 +208,7 @@ def test_trained_judge_options_use_the_adapter(trained: Path) -> None:
     [
         (("--strict",), "--strict: 2 pairs are longer than the model's window or --max-length, e.g. q12, "),
         (("--max-length", "20"), "training pairs has 20 tokens or fewer; use a larger"),
-        (("--at-once", "3", "--epochs", "0"), "epochs: got 0, expected at least 1"),
+        (("--at-once", "3", "--epochs", "0"), "--epochs: got 0, expected at least 1"),
         (("--model", "owner/model"), "revision: got '', expected the commit of 'owner/model'"),
     ],
 )
