@@ -101,9 +101,10 @@ def _prune_unleased(store: Store, console: Console, older_than_days: float, stag
     # Replies, scores of pairs and unfinished work do not record which sweep needs them.
     leftovers = [] if leased.n_runs else _leftovers(store, before, stage)
     if leased.n_runs:
-        running = "a sweep is" if leased.n_runs == 1 else f"{leased.n_runs} sweeps are"
+        is_one = leased.n_runs == 1
+        running, needs = ("a sweep is", "it needs") if is_one else (f"{leased.n_runs:,} sweeps are", "they need")
         console.print(
-            f"{running} running: we keep {len(old) - len(chosen)} results that it needs, all replies, "
+            f"{running} running: we keep {len(old) - len(chosen)} results that {needs}, all replies, "
             "all scores of pairs and all unfinished work"
         )
     exports = store.unfinished_exports.left()
@@ -222,7 +223,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _deletes(options: argparse.Namespace) -> bool:
-    """Return whether the command deletes anything."""
+    """Return True if the command deletes anything."""
     return options.delete if options.command == "verify" else options.command == "prune" and not options.dry_run
 
 

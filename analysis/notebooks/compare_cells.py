@@ -66,7 +66,7 @@ picture(dots(rows, f"{METRIC}: difference from the best cell", with_zero=True))
 # %%
 detectable = compared["detectable_difference"]
 print(f"{compared['n'][0]} questions in {compared['n_clusters'][0]} independent groups")
-print(f"differences that they would show reliably: {detectable.min():.3f} to {detectable.max():.3f}")
+print(f"smallest detectable difference: {detectable.min():.3f} to {detectable.max():.3f}")
 
 # %% [markdown]
 # ## Against a cell of your own

@@ -38,8 +38,8 @@ def show_answer_states(console: Console, cells: Sequence[CellResult]) -> None:
             worst = max(affected, key=lambda cell: cell.counts[state] / sum(cell.counts.values()))
             errors = f": {error_counts(worst.errors)}" if state is AnswerState.ERROR else ""
             console.print(
-                f"answers {consequence}: in {len(affected)} of {len(cells)} cells, most in {worst.cell_id}: "
-                f"{worst.counts[state]} of {sum(worst.counts.values())}{errors}",
+                f"answers {consequence}: in {len(affected):,} of {len(cells):,} cells, most in {worst.cell_id}: "
+                f"{worst.counts[state]:,} of {sum(worst.counts.values()):,}{errors}",
                 markup=False,
                 style="yellow",
             )
@@ -47,7 +47,7 @@ def show_answer_states(console: Console, cells: Sequence[CellResult]) -> None:
 
 def error_counts(errors: Mapping[str, int]) -> str:
     """Format the number of errors of each class: "3 timeout, 1 rate_limit"; "" without errors."""
-    return ", ".join(f"{n} {error_class}" for error_class, n in errors.items())
+    return ", ".join(f"{n:,} {error_class}" for error_class, n in errors.items())
 
 
 def show_unread_judgements(console: Console, cells: Sequence[CellResult]) -> None:
@@ -60,8 +60,8 @@ def show_unread_judgements(console: Console, cells: Sequence[CellResult]) -> Non
             n_cells[judge] = len(unread)
     for cause, judges in judges_by_cause(worst).items():
         shares = ", ".join(
-            f"{judge} up to {worst[judge]['n_unparsable']} of {worst[judge]['n_judged']} replies "
-            f"({n_cells[judge]} of {count(len(cells), 'cell')})"
+            f"{judge} up to {worst[judge]['n_unparsable']:,} of {worst[judge]['n_judged']:,} replies "
+            f"({n_cells[judge]:,} of {count(len(cells), 'cell')})"
             for judge in judges
         )
         why = f"; {cause}" if cause else ""
@@ -84,10 +84,10 @@ def show_steps(console: Console, cells: Sequence[CellResult]) -> None:
             lines.setdefault(step, {}).setdefault(line, []).append(cell.cell_id)
     for step, cells_by_line in lines.items():
         for line, cell_ids in list(cells_by_line.items())[:_MOST_LINES]:
-            share = f"{len(cell_ids)} of {len(cells)} cells" if len(cell_ids) > 1 else cell_ids[0]
+            share = f"{len(cell_ids):,} of {len(cells):,} cells" if len(cell_ids) > 1 else cell_ids[0]
             console.print(f"{line} ({share})" if len(cell_ids) < len(cells) else line, markup=False)
         if len(cells_by_line) > _MOST_LINES:
-            console.print(f"{step}: {len(cells_by_line) - _MOST_LINES} more lines in the cell.json of other cells")
+            console.print(f"{step}: {len(cells_by_line) - _MOST_LINES:,} more lines in the cell.json of other cells")
 
 
 def _step_lines(cell: CellResult) -> Iterator[tuple[str, str]]:
@@ -109,5 +109,5 @@ def show_failures(console: Console, cells: Iterable[CellResult]) -> None:
         text = one_line(reason, _LONGEST_REASON)
         if len(text) < len(" ".join(reason.split())):
             text += f" ... (full text: reason in {cell_ids[0]}/cell.json)"
-        more = f" and {len(cell_ids) - _MOST_FAILED} more" if len(cell_ids) > _MOST_FAILED else ""
+        more = f" and {len(cell_ids) - _MOST_FAILED:,} more" if len(cell_ids) > _MOST_FAILED else ""
         console.print(f"[red]FAILED[/] {', '.join(cell_ids[:_MOST_FAILED])}{more}: {escape(text)}")

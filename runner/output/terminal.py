@@ -76,7 +76,7 @@ def show_leaderboard(
     if note := groups_note(ordered):
         console.print(f"[dim]{note}[/]")
     if along:
-        console.print(f"[dim]varies along with one of these columns: {', '.join(along)}[/]")
+        console.print(f"[dim]changes together with another column: {', '.join(along)}[/]")
 
 
 def show_stopped(console: Console, cells: Sequence[CellResult]) -> None:
@@ -132,12 +132,12 @@ def _leaderboard_notes(
     if n_metrics < len(metrics):
         yield f"a wider terminal also shows: {', '.join(metrics[n_metrics:])}"
     if common.by_cell:
-        yield f"Sorted over the {common.n} samples for which every cell has a value of {metrics[0]}."
+        yield f"sorted over the {common.n:,} samples for which every cell has a value of {metrics[0]}"
     yield from _exclusion_notes(ordered, metrics[:n_metrics])
     if any(DRAWS_AXIS in cell.axes for cell in ordered):
         yield (
-            "Each row is the mean over its draws, as are its interval bounds. leaderboard.csv has each draw; how much "
-            "they differ: python -m analysis repeats"
+            "each row is the mean over its draws, as are its interval bounds; leaderboard.csv has each draw, and "
+            "python -m analysis repeats how much they differ"
         )
 
 
@@ -225,7 +225,7 @@ def _leaderboard(
     for name in ("cell", *(axes if base is None else ["changed"])):
         table.add_column(name, no_wrap=True)
     if common.by_cell:
-        table.add_column(f"{metrics[0]} of {common.n} common", justify="right", no_wrap=True)
+        table.add_column(f"{metrics[0]} of {common.n:,} common", justify="right", no_wrap=True)
     for i, name in enumerate(metrics):
         table.add_column(f"{name} [dim]95% interval[/]" if i == 0 else name, justify="right", no_wrap=True)
     sound = [cell for cell in ordered if cell.status == OK] or ordered
@@ -289,9 +289,9 @@ def _exclusion_text(entry: Mapping[str, Json]) -> str:
     reasons = excluded_texts(entry["n_excluded"], omitted=[ScoreState.NOT_DRAWN])
     why = f"; {', '.join(reasons)}" if reasons else ""
     if not n_not_drawn:
-        return f"over {n} of {n_all} samples{why}"
+        return f"over {n:,} of {n_all:,} samples{why}"
     n_drawn = n_all - n_not_drawn
-    return f"{n_drawn:,} of {n_all:,} judged" + (f", over {n} of these{why}" if reasons else "")
+    return f"{n_drawn:,} of {n_all:,} judged" + (f", over {n:,} of these{why}" if reasons else "")
 
 
 def _exclusion_notes(cells: Sequence[CellResult], metrics: Sequence[str]) -> list[str]:

@@ -70,7 +70,7 @@ def run(settings: GenerationSettings, config: dict[str, Json]) -> int:
 
 @contextmanager
 def _warning_of_hidden(hidden: HiddenAnswers, console: Console) -> Iterator[None]:
-    """Name the variables whose values were hidden in answers when the context ends."""
+    """When the context ends, name the variables whose values were hidden in answers."""
     try:
         yield
     finally:
@@ -102,7 +102,11 @@ def _summarize(
     elif is_short:
         for line in short_lines(counts):
             console.print(line, markup=False, soft_wrap=True)
-        console.print(f"Some cells lack samples: {out}/coverage.csv lists them all.", markup=False, soft_wrap=True)
+        console.print(
+            f"Some matrix fields have fewer samples than requested: {out}/coverage.csv lists them.",
+            markup=False,
+            soft_wrap=True,
+        )
     folder = shlex.quote(str(out))
     if state.tried:
         console.print(

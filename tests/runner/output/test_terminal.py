@@ -124,7 +124,7 @@ def test_leaderboard_sorts_cells_with_different_samples_by_common_means() -> Non
     assert [line.split()[0] for line in lines[2:4]] == ["bm25", "hybrid"]
     assert lines[1].split()[2:6] == [HEADLINES[0], "of", "6", "common"]
     assert lines[2].split()[2:4] == ["0.7000", "0.2500"]
-    assert f"Sorted over the 6 samples for which every cell has a value of {HEADLINES[0]}." in lines
+    assert f"sorted over the 6 samples for which every cell has a value of {HEADLINES[0]}" in lines
 
 
 def subsets_shown(second: float | None) -> list[str]:
@@ -240,7 +240,7 @@ def test_leaderboard_names_dependent_axes_without_a_column() -> None:
     cells = [replace(each, axes={**each.axes, "reranker": f"of {each.cell_id}", **SAME}) for each in CELLS]
     lines = render(cells).splitlines()
     assert lines[1].split()[:3] == ["cell", "retriever", HEADLINES[0]]
-    assert lines[-1] == "varies along with one of these columns: reranker"
+    assert lines[-1] == "changes together with another column: reranker"
     assert "the same in every cell that uses it: top_k=5, llm=extractive" in lines, (
         "no settings of components, and none that do nothing"
     )
