@@ -59,8 +59,8 @@ NAMES = (
 ON_REQUEST = ("parsers", "real")
 """Modules that run only when named, because they need an extra."""
 
-OF_OWN_DATA = frozenset({"cache_soundness", "coverage", "error_rates", "parsers", "search", "secrets"})
-"""Benchmarks that need no data except what they make."""
+SELF_CONTAINED = frozenset({"cache_soundness", "coverage", "error_rates", "parsers", "search", "secrets"})
+"""Benchmarks that make all data that they need."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     names, root = options.names or NAMES, Path()
     try:
-        if not OF_OWN_DATA.issuperset(names):
+        if not SELF_CONTAINED.issuperset(names):
             root = crud_rag.find(options.data)
     except FileNotFoundError as error:
         print(error, file=sys.stderr)

@@ -143,7 +143,7 @@ def scores(setting: Setting, n_cells: int, random: Generator) -> SampleScores:
 
 
 def has_false_call(sweep: SampleScores, n_resamples: int) -> tuple[bool, bool]:
-    """Return whether any cell is called worse than the best, and whether any is called different from the first one."""
+    """Return two flags: any cell is called worse than the best, and any is called different from the first one."""
     n_others = sweep.statistics.shape[1] - 1
     found = best_cells(sweep, larger_is_better=True, alpha=ALPHA, n_resamples=n_resamples, seed=0)
     # A p-value must be able to reach Holm's smallest level.

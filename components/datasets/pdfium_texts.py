@@ -32,7 +32,7 @@ def read_with_pdfium(file: Path) -> list[str]:
     """
     with _Shared.lock:
         if _Shared.reader and _Shared.reader.process.poll() is not None:
-            _end_reader()  # it was killed since the last file
+            _end_reader()  # the reader died after the previous file
         try:
             _Shared.reader = _Shared.reader or _Reader()
         except OSError as error:
@@ -42,7 +42,7 @@ def read_with_pdfium(file: Path) -> list[str]:
             end = _Shared.reader.read(file, texts)
         except EOFError as error:
             raise _death(_location(file, texts), _end_reader(of_itself=True)) from error
-        except BaseException:  # its answers would be taken for those to the next order
+        except BaseException:  # otherwise the next read would receive this file's reply
             _end_reader()
             raise
     if "error" in end:
@@ -83,7 +83,7 @@ class _Reader:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            bufsize=0,  # nothing of an order is left to be sent by a fork of this process
+            bufsize=0,  # unbuffered: a fork must not inherit a half-written order
             env=options,
             process_group=0,  # a terminal sends Ctrl-C to the whole group of this process
         )
@@ -128,7 +128,7 @@ class _Shared:
     lock = threading.Lock()
     reader: _Reader | None = None
     left: _Reader | None = None
-    """Kept, since another thread may have read from it during the fork, and its lock cannot be taken to close it."""
+    """The parent's reader. Not closed: a thread that no longer exists may hold its lock."""
 
 
 def _end_reader(*, of_itself: bool = False) -> int:
@@ -150,7 +150,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _location(file: Path, texts: list[str]) -> str:
-    """Return the location at which a file could not be read on: the first text is its title."""
+    """Return the page at which reading failed; the file if it has no text yet. The first text is the title."""
     return f"{file}, page {len(texts)}" if texts else str(file)
 
 

@@ -19,9 +19,9 @@ _Conditions = tuple[tuple[str, Condition], ...]
 
 @dataclass(frozen=True)
 class ByMetadata:
-    """A filter for documents whose metadata satisfy all conditions of `where`, by name.
+    """A filter that keeps documents whose metadata satisfy `where`, which has a condition for each field that it names.
 
-    With `by_sample` they must also satisfy the conditions of the sample. A document without a name satisfies no
+    With `by_sample` they must also satisfy the conditions of the sample. A document without a field satisfies no
     condition on it. Two numbers are compared as numbers, and other values as text. Text sorts dates correctly if the
     year comes first (ISO 8601).
     """

@@ -35,7 +35,7 @@ _BY_PASSAGE = {Comparison.ANSWER_BY_PASSAGE, Comparison.REFERENCE_BY_PASSAGE}
 
 @dataclass(frozen=True)
 class ClaimMetrics:
-    """Metrics of claims: those in `use`, by their names in `CLAIM_METRICS`, whose functions define them.
+    """Metrics of claims. `use` selects them by name from `CLAIM_METRICS`, whose functions define them.
 
     Level: sample. Range: [0, 1], no unit. Larger is better, except for noise sensitivity and hallucination;
     self-knowledge has no better direction. References are split into claims once for all cells, answers once each. Each

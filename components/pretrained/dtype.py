@@ -22,7 +22,7 @@ _FLAGS = {
 
 
 def cpu_computes(dtype: Dtype) -> bool:
-    """Return whether the CPU has instructions for a data type. True where that is unknown."""
+    """Return True if the CPU has instructions for a data type, or if that is unknown."""
     if dtype is Dtype.FLOAT32 or not _CPUINFO.is_file():
         return True
     return not _FLAGS[dtype].isdisjoint(_CPUINFO.read_text(encoding="utf-8", errors="replace").split())

@@ -28,5 +28,5 @@ def text_width(label: str) -> int:
 
 
 def is_wide_character(character: str) -> bool:
-    """Return whether a character is as wide as two Latin letters."""
+    """Return True if a character is as wide as two Latin letters."""
     return unicodedata.east_asian_width(character) in "WF"

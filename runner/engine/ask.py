@@ -27,7 +27,7 @@ from runner.engine.spending.admission_gate import admit_requests, most_tokens
 log = logging.getLogger(__name__)
 
 _BATCH_S = 1.0
-"""Seconds for which the answers of a baseline are collected before they are stored together."""
+"""Seconds for which the answers of a stand-in are collected before they are stored together."""
 
 _WAIT_S = 0.2
 """Seconds between two looks for replies that another process has requested."""
@@ -246,7 +246,7 @@ def _batches(answers: Iterable[Answer]) -> Iterator[list[Answer]]:
 
 
 def is_language_model(llm: LLM) -> bool:
-    """Return False for a baseline, which computes its answers in this process, and for a cell without a generator."""
+    """Return False for a stand-in, which computes its answers in this process, and for a cell without a generator."""
     return llm.answers_from is AnswersFrom.MESSAGES
 
 
@@ -254,7 +254,7 @@ def replies_key(llm: LLM, purpose: str) -> str:
     """Return the key of a model's replies for one purpose ("answers", or the metric of a judge).
 
     A user's language model costs money: only the code that it reaches counts, so that an edit elsewhere in its package
-    does not repeat paid requests. A baseline costs nothing: its whole package counts, as in all other stages.
+    does not repeat paid requests. A stand-in costs nothing: its whole package counts, as in all other stages.
     """
     return key_of([purpose, describe(llm, code_of=model_code if is_language_model(llm) else package_code)])
 
@@ -282,7 +282,7 @@ def _key_of(llm: LLM, request: Request) -> str:
     key = key_of([messages, schema, request.draw])
     if is_language_model(llm):
         return key
-    # A baseline reads the sample and the passages, so these belong to its request.
+    # A stand-in reads the sample and the passages, so these belong to its request.
     return sha256(f"{key} {request.sample!r} {request.passages!r}".encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -113,12 +113,12 @@ class JobComposer:
         return [override for override in overrides if override not in inapplicable]
 
     def _is_conditional(self, override: Override) -> bool:
-        """Return whether an override sets something within a node, which other options may not have."""
+        """Return True if an override sets something within a node, which other options may not have."""
         is_plain = not (override.is_add() or override.is_force_add() or override.is_delete())
         return self._options_vary and is_plain and "." in (override.package or override.key_or_group)
 
     def _has_places(self, options: Sequence[str]) -> bool:
-        """Return whether Hydra can compose these options, because each sets a key that exists.
+        """Return True if Hydra can compose these options, because each sets a key that exists.
 
         Raises HydraException for other errors.
         """
@@ -159,7 +159,7 @@ class JobComposer:
         return tuple(str(each.input_line) for each in parsed if not self._sets_value(each))
 
     def _sets_value(self, override: Override) -> bool:
-        """Return whether an override only sets a value, as "a.b=value" and "top_k=value" do.
+        """Return True if an override only sets a value, as "a.b=value" and "top_k=value" do.
 
         Overrides that choose an option, add or remove something do not. A key with dots is not a group, and neither is
         a key with a plain value in the configuration.
@@ -187,7 +187,7 @@ class _Composition:
         self._parts: dict[tuple[str, tuple[str, ...]], Json] = {}
 
     def has(self, key: str) -> bool:
-        """Return whether a dotted key exists."""
+        """Return True if a dotted key exists."""
         node: Json = self._task
         for name in key.split("."):
             node = (

@@ -227,7 +227,7 @@ def _kinds_in(kind: Annotation) -> tuple[Annotation, ...]:
 
 
 def _is_node(kind: Annotation) -> bool:
-    """Return whether a value of this type is a node with fields."""
+    """Return True if a value of this type is a node with fields."""
     is_class = isinstance(kind, type) and get_origin(kind) is None
     return is_class and not issubclass(kind, Enum | types.NoneType) and kind not in (*_PLAIN, str)
 
@@ -246,7 +246,7 @@ def _is_protocol(kind: type) -> bool:
 
 
 def _implements(cls: type, protocol: type) -> bool:
-    """Return whether a class has all members of a protocol, methods with as many parameters."""
+    """Return True if a class has all members of a protocol, methods with as many parameters."""
     return all(name in _names_in(cls) and _agrees(cls, protocol, name) for name in members_of(protocol))
 
 

@@ -60,8 +60,7 @@ def planned_headline(cells: Sequence[PlannedCell], store: Store) -> tuple[str, l
 
 
 def _coverage_axes(name: str, cells: Sequence[PlannedCell], store: Store) -> tuple[list[str], Sequence[Sample]] | None:
-    """Return the axes that change only `passage_coverage`, and the samples, if it distinguishes more cells than the
-    retrieval metric `name`.
+    """Return the axes that change `passage_coverage` but not the retrieval metric `name`, and the samples.
 
     Returns None if all axes change the metric `name`, or if fewer samples have a value of `passage_coverage` than lack
     one.
@@ -86,7 +85,7 @@ def _whole_gold(cells: Sequence[PlannedCell], samples: Sequence[Sample]) -> list
 
 
 def _lacks_measures(cells: Sequence[Cell], data: Iterable[Data]) -> bool:
-    """Return whether no sample has gold, a reference or another expected answer, and no judge grades."""
+    """Return True if no sample has gold, a reference or another expected answer, and no judge grades."""
     return not any(cell.judge.scores for cell in cells) and all(
         not _n_with_gold(each)
         and each.notes.get("n_samples_without_reference") == each.n_samples

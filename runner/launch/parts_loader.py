@@ -111,7 +111,7 @@ class PartsLoader(ConfigLoaderImpl):  # type: ignore[misc]
         return pickle.dumps(part)
 
     def _merges_into_another(self, files: Sequence[ResultDefault], repo: IConfigRepository) -> bool:
-        """Return whether a file has a mapping where an earlier file has a reference.
+        """Return True if a file has a mapping where an earlier file has a reference.
 
         Hydra then starts from a copy of the referenced node, which may be in another part.
         """

@@ -55,13 +55,13 @@ def preset_lines(overrides: Sequence[str], jobs: Sequence[Job]) -> Iterator[str]
 
 
 def replaced_parts(head: PresetHead, jobs: Sequence[Job]) -> Parts:
-    """Return the values of the cells that the paper does not have, by the parts that it names."""
+    """Return the cells' values that the paper does not have, by the paper's part."""
     parts = {name: _difference(_values(jobs, name), values) for name, values in head.paper.items()}
     return {name: values for name, values in parts.items() if values}
 
 
 def missing_parts(head: PresetHead, jobs: Sequence[Job]) -> Parts:
-    """Return the values of the paper that no cell has, by the parts that the cells do not replace."""
+    """Return the paper's values that no cell has, by part. Parts that the cells replace are absent."""
     replaced = replaced_parts(head, jobs)
     parts = {
         name: _difference(values, _values(jobs, name)) for name, values in head.paper.items() if name not in replaced

@@ -77,7 +77,7 @@ class SweepSearch:
         return len(self._numbers) >= self.planned.settings.n_cells or self._n_repeated >= _MOST_REPEATED
 
     def _new_cells(self, waiting: list[Point]) -> list[PlannedCell]:
-        """Take points from `waiting` until a batch of cells is found that no earlier point had."""
+        """Take points from `waiting` until they fill a batch of new cells. Points whose cell exists are skipped."""
         cells: list[PlannedCell] = []
         limit = min(self.planned.settings.batch, self.planned.settings.n_cells - len(self._numbers))
         while waiting and len(cells) < limit and self._n_repeated < _MOST_REPEATED:

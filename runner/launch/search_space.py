@@ -89,7 +89,7 @@ class SearchSpace:
 
 
 def searches(config: DictConfig) -> bool:
-    """Return whether the configuration of a sweep asks for a search."""
+    """Return True if the configuration of a sweep asks for a search."""
     none = Strategy.NONE.value
     return bool(OmegaConf.select(config, "search.strategy", default=none) != none)
 
@@ -162,7 +162,7 @@ def _interval_values(override: Override, present: object) -> tuple[list[str], st
 
 
 def _has_order(override: Override) -> bool:
-    """Return whether the values of an axis are numbers that increase or decrease."""
+    """Return True if the values of an axis are numbers that increase or decrease."""
     if override.value_type in (ValueType.INTERVAL_SWEEP, ValueType.RANGE_SWEEP):
         return True
     if override.value_type not in (ValueType.CHOICE_SWEEP, ValueType.SIMPLE_CHOICE_SWEEP):

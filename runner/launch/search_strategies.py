@@ -118,7 +118,7 @@ def greedy(shapes: Shapes, seed: int) -> Strategy:
 
 
 def _are_equal(points: Sequence[Point], values: Sequence[float], axis: int, best: Point, spacing: int) -> bool:
-    """Return whether the values next to the best one of an axis are equal to it."""
+    """Return True if the values next to the best one of an axis are equal to it."""
     nearby = {value for point, value in zip(points, values, strict=True) if abs(point[axis] - best[axis]) <= spacing}
     return len(nearby) == 1
 

@@ -61,5 +61,5 @@ def logged_metrics(cell: CellResult, headline: str = "", *, every: bool = False)
 
 
 def is_field(subset: str) -> bool:
-    """Return whether a subset is a field of the topic x task matrix."""
+    """Return True if a subset is a field of the topic x task matrix."""
     return subset.startswith("matrix/")

@@ -49,7 +49,7 @@ _WORD = "1"
 
 
 def can_have_value(state: ScoreState) -> bool:
-    """Return whether a sample with this state in the trial can have a value in the sweep."""
+    """Return True if a sample with this state in the trial can have a value in the sweep."""
     return state not in _LEFT_OUT
 
 

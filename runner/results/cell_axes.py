@@ -120,7 +120,7 @@ def _commonest(values: Iterable[Json]) -> Json:
 
 
 def _follows_from(row: list[str | None], other_row: list[str | None]) -> bool:
-    """Return whether the value in `other_row` determines the value in `row`, and `row` is None where `other_row` is."""
+    """Return True if the value in `other_row` determines the value in `row`, and `row` is None where `other_row` is."""
     pairs = set(zip(other_row, row, strict=True))
     return len(pairs) == len({value for value, _ in pairs}) and all(
         value is None for other_value, value in pairs if other_value is None

@@ -103,7 +103,7 @@ class Choice:
 
 
 def spans_conditions(cells: Iterable[CellResult]) -> bool:
-    """Return whether the cells were tested under different conditions, so that no comparison between them is fair."""
+    """Return True if the cells were tested under different conditions, so that no comparison between them is fair."""
     return len({cell.axes.get(CONDITION) for cell in cells} - {None}) > 1
 
 

@@ -129,7 +129,7 @@ def find_sweep(text: str, results_dir: Path = RESULTS_DIR) -> Path:
 
 
 def _is_sweep(folder: Path) -> bool:
-    """Return whether the folder contains a sweep. Raises DataError for a folder that this user may not read."""
+    """Return True if the folder contains a sweep. Raises DataError for a folder that this user may not read."""
     try:
         return (folder / "sweep.json").is_file()
     except OSError as error:

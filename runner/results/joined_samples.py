@@ -180,7 +180,7 @@ def common_samples(cells: Sequence[CellResult], folder_of: FolderOf, metric: str
 
 
 def is_corpus_metric(folder: Path, metric: str) -> bool:
-    """Return whether the metric has no value for a single sample, as BLEU."""
+    """Return True if the metric has no value for a single sample, as BLEU."""
     return f"score_statistics/{metric}" in columns_of(folder)
 
 

@@ -74,7 +74,7 @@ def headlines(cells: Iterable[CellResult], headline: str = "") -> list[str]:
 
 
 def lacks_quality(metrics: Sequence[str], headline: str = "") -> bool:
-    """Return whether tokens are the only headline metric with a value, although the user did not choose them.
+    """Return True if tokens are the only headline metric with a value, although the user did not choose them.
 
     The cell with the fewest tokens is the cheapest. The cheapest cell is not a recommendation.
     """

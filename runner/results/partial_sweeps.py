@@ -28,7 +28,7 @@ def search_text(search: Mapping[str, Json]) -> str:
 
 
 def chose_by_scores(search: Mapping[str, Json]) -> bool:
-    """Return whether scores decided which cells were tried. False for random draws, and if every cell was tried."""
+    """Return True if scores decided which cells were tried. False for random draws, and if every cell was tried."""
     return bool(search and search["strategy"] != _RANDOM and not search["is_whole"])
 
 

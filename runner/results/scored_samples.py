@@ -98,7 +98,7 @@ class ScoredSamples:
 
 
 def is_of_turns(subset: str) -> bool:
-    """Return whether the subset depends on turns of conversations, so that histories have to be read."""
+    """Return True if the subset depends on turns of conversations, so that histories have to be read."""
     return subset.partition("/")[0] == TURN
 
 

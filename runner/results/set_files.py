@@ -117,7 +117,7 @@ def _write_files(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def holds_testset(folder: Path, testset: Testset, extra_files: Mapping[str, bytes]) -> bool:
-    """Return whether the folder contains exactly the files that `write_testset` would write, byte for byte.
+    """Return True if the folder contains exactly the files that `write_testset` would write, byte for byte.
 
     False for a folder that does not exist. Raises DataError if it cannot be read.
     """

@@ -121,5 +121,5 @@ def read_description(folder: Path) -> Description:
 
 
 def is_export(folder: Path) -> bool:
-    """Return whether `python -m runner.export` wrote the folder, in any format."""
+    """Return True if `python -m runner.export` wrote the folder, in any format."""
     return (folder / PIPELINE / _FILE).is_file() and (folder / "pipeline.py").is_file()

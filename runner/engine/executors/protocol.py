@@ -45,7 +45,7 @@ class StartPriority(IntEnum):
     NEW = 2
     """A worker is free, and would load models that no worker holds."""
     FAR = 3
-    """A free worker holds its models, or it needs none. But it is near to another worker: see `Workers.near`."""
+    """As READY, but another worker, which is busy, has decoded the stage's inputs: see `Workers.near`."""
     READY = 4
     """A free worker holds its models, or it needs none."""
 

@@ -48,13 +48,13 @@ class DepartureReason(StrEnum):
     """Reason why a job ended."""
 
     TOLD = "told"
-    """It was preempted or cancelled."""
+    """The job was preempted or cancelled."""
     TIME = "time"
-    """Its time limit was near."""
+    """The job's time limit was near."""
     DRIVER = "driver"
     """The driver ended, was silent for too long, or presumed this job dead."""
     DEATHS = "deaths"
-    """Its worker died again and again."""
+    """The job's worker died `_MAX_DEATHS` times."""
 
 
 @dataclass(frozen=True)

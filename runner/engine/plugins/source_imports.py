@@ -165,9 +165,9 @@ def _named_in(value: object) -> set[str]:
 
 
 def _through_attributes(node: ast.AST, bound: Mapping[str, str]) -> str:
-    """Return the dotted name of an attribute such as `package.module.NAME`. "" for others.
+    """Return the dotted name of an attribute such as `package.module.NAME`; "" for other nodes.
 
-    The file itself may import only `package`, if another file imports the module.
+    It may name a module that this file does not import: `import package` suffices if another file imports the module.
     """
     parts: list[str] = []
     while isinstance(node, ast.Attribute):

@@ -94,7 +94,7 @@ def _axis(cell: CellResult, axis: str) -> str:
 
 
 def _generation(row: Row, cell: CellResult) -> SpanRecord:
-    """Return the span of the answer. A baseline that reads no prompt is not a language model."""
+    """Return the span of the answer. A stand-in that reads no prompt is not a language model."""
     counted = {"input_tokens": row["n_prompt_tokens"], "output_tokens": row["n_completion_tokens"]}
     tokens = {**counted, "total_tokens": sum(counted.values())} if all(counted.values()) else {}
     model = None if cell.has_own_pipeline else cell.config.get("llm", {}).get("model")
@@ -153,5 +153,5 @@ def _scores(row: Row, cell: CellResult) -> Iterator[Feedback]:
 
 
 def _is_lacking(state: str) -> bool:
-    """Return whether a missing score should exist. Metrics of a whole corpus have the state VALUE without scores."""
+    """Return True if a missing score should exist. Metrics of a whole corpus have the state VALUE without scores."""
     return state not in _NOT_SCORED and state != ScoreState.VALUE

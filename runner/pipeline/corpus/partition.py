@@ -88,7 +88,7 @@ def cached_blocks(partitions: Iterable[Parts]) -> Iterator[Blocks]:
 
 
 def _are_blocks(numbers: NDArray[np.generic], block: NDArray[np.generic]) -> bool:
-    """Return whether the arrays have this version's format, because other versions may share the store."""
+    """Return True if the arrays have this version's format, because other versions may share the store."""
     return (
         numbers.dtype == np.uint64
         and block.dtype == np.int32

@@ -141,7 +141,7 @@ def _rows(lines: Sequence[ScoreLine], scored: Mapping[str, Scored]) -> Iterator[
 
 
 def _is_unscored_as_published(metric: Scorer, line: ScoreLine) -> bool:
-    """Return whether the published code of a metric has no value for this line: an empty answer with a reference."""
+    """Return True if the published code of a metric has no value for this line: an empty answer with a reference."""
     answer = line.answer
     return isinstance(metric, BleuCrud) and answer is not None and answer.prediction == "" and bool(answer.references)
 

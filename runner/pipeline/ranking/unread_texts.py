@@ -109,8 +109,9 @@ def _truncation_counts(n_tokens: NDArray[np.int64], limit: int) -> dict[str, int
 
 
 def cut_for_rerankers(rankings: Iterable[Stage[Hits]]) -> Iterator[CutPairs | CutTexts]:
-    """Yield the counts for each of these rankings whose reranker reads tokens: of pairs, or of texts that it encodes
-    separately.
+    """Yield the stages that count truncated texts, for each ranking whose reranker reads tokens.
+
+    They count pairs if the reranker reads a query and a chunk together, else chunks and queries.
     """
     for hits in rankings:
         if isinstance(hits, RerankedHits) and isinstance(hits.reranker, ReadsPairs):

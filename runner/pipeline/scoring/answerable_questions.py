@@ -49,7 +49,7 @@ def _mark_answerable(sample: Sample, gold: Sequence[Span], held: Sequence[Span])
 
 
 def gives_passages(arm: object) -> bool:
-    """Return whether an arm puts given passages, including noise, into the prompt, according to its
+    """Return True if an arm puts given passages, including noise, into the prompt, according to its
     `gives_passages`.
     """
     return isinstance(arm, PickingArm) and bool(getattr(arm, "gives_passages", False))

@@ -67,7 +67,7 @@ class ContextScores(Stage[Scoring], kind="context_scores", version=3, work=Work.
 
 
 def is_strict(metric: Metric) -> bool:
-    """Return whether a metric ignores copies of the gold, according to its `strict`."""
+    """Return True if a metric ignores copies of the gold, according to its `strict`."""
     return bool(getattr(metric, "strict", False))
 
 

@@ -92,7 +92,7 @@ def unasked_queries(expander: Expander, data: Data) -> Stage[Queries]:
 
 
 def gives_one_query(expander: Expander) -> bool:
-    """Return whether every sample has one query, so that a single search needs no fusion."""
+    """Return True if every sample has one query, so that a single search needs no fusion."""
     return len(expander.variants) == 1 and getattr(expander.variants[0], "gives_one_query", False)
 
 

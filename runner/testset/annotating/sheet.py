@@ -180,7 +180,7 @@ def _annotation(
 
 
 def _is_unchanged(cell: str, before: str) -> bool:
-    """Return whether a cell is unchanged. Spreadsheets write line breaks in their own way."""
+    """Return True if a cell is unchanged. Spreadsheets write line breaks in their own way."""
     first, second = (text.replace("\r\n", "\n").replace("\r", "\n").strip() for text in (cell, before))
     return first == second
 

@@ -113,7 +113,7 @@ def _passages(documents: Documents, spans: Spans, terms: TermTable) -> Passages:
 
 
 def is_removable(document_id: str, share: float, seed: int) -> bool:
-    """Return whether samples may remove a document from the corpus. Other samples then do not use it. The decision
+    """Return True if samples may remove a document from the corpus. Other samples then do not use it. The decision
     depends only on the document's id and the seed, so later documents do not change it.
     """
     return seeded_fraction(f"{seed} removable {document_id}") < share

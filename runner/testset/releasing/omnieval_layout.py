@@ -67,7 +67,7 @@ def _conversations(testset: Testset) -> list[list[Sample]]:
 
 
 def _is_complete(turns: Sequence[Sample]) -> bool:
-    """Return whether the history of each turn consists of the turns before it."""
+    """Return True if the history of each turn consists of the turns before it."""
     return [len(sample.history) for sample in turns] == list(range(len(turns)))
 
 
