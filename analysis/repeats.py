@@ -135,7 +135,7 @@ def _columns(rows: Sequence[Repeated], axes: Sequence[str]) -> list[TableColumn]
             [_error(each.split.standard_error(each.n_answers, each.n_judgements)) for each in rows],
         ),
         TableColumn("with one draw", [_error(each.split.standard_error(1, 1)) for each in rows]),
-        TableColumn("with infinite draws", [_error(each.split.error_of_choice) for each in rows]),
+        TableColumn("with infinite draws", [_error(each.split.choice_error) for each in rows]),
     ]
 
 

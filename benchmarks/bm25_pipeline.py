@@ -32,7 +32,7 @@ def measure(settings: Settings) -> list[Measure]:
     ours, bare = [], []
     for number in range(scale.n_rounds):
         ours.append(in_child(seconds_of_stages, data, settings.scratch / f"store-{number}"))
-        bare.append(in_child(seconds_of_libraries, data, scale))
+        bare.append(in_child(time_libraries, data, scale))
     return _measures(ours, bare)
 
 
@@ -71,7 +71,7 @@ def seconds_of_stages(data: Path, store_dir: Path) -> Seconds:
     return seconds
 
 
-def seconds_of_libraries(data: Path, scale: Scale) -> Seconds:
+def time_libraries(data: Path, scale: Scale) -> Seconds:
     """Return the seconds of the calls that users of the libraries would write, without compiling the search."""
     import rjieba
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.records import Documents, Evidence, Sample
-from components.text.shared_passages import SharedPassages, segments, share_of_numbers
+from components.text.shared_passages import SharedPassages, contained_number_share, segments
 
 MIN_OVERLAP = 0.8
 MIN_CHARACTERS = 50
@@ -84,7 +84,7 @@ def find_copies(samples: Sequence[Sample], documents: Documents) -> GoldCopies:
             continue
         for copy in coverage.documents[enough].tolist():
             is_other = copy != positions[unit[0]] and documents.ids[copy].startswith(prefix[unit])
-            if is_other and share_of_numbers(text, documents.texts[copy]) >= MIN_OVERLAP:
+            if is_other and contained_number_share(text, documents.texts[copy]) >= MIN_OVERLAP:
                 first = unit[1] or 0
                 rows += [
                     (number, positions[unit[0]], first + piece.start, copy, piece.place, piece.length)
@@ -119,14 +119,14 @@ class GoldCredit:
         A copy that is gold itself keeps its id. Rankings without a copy are returned as the same objects.
         """
         pairs = zip(self._samples, rankings, strict=True)
-        return [_rename(ranking, self._gold_of_copies(sample)) for sample, ranking in pairs]
+        return [_rename(ranking, self._gold_by_copy(sample)) for sample, ranking in pairs]
 
     def spans(self, spans: Sequence[Sequence[Span]]) -> list[list[Span]]:
         """Return the spans of each sample, followed by the spans of its gold that they repeat word for word."""
         pairs = zip(self._samples, spans, strict=True)
         return [[*sample_spans, *self._mirror(sample, sample_spans)] for sample, sample_spans in pairs]
 
-    def _gold_of_copies(self, sample: Sample) -> Mapping[str, str]:
+    def _gold_by_copy(self, sample: Sample) -> Mapping[str, str]:
         gold_ids = {unit.document_id for unit in sample.gold}
         gold_by_copy: dict[str, str] = {}
         for unit in sample.gold:

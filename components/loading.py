@@ -35,7 +35,7 @@ def loading() -> Iterator[None]:
             _time.seconds += time.perf_counter() - started
 
 
-def seconds_of_loading() -> float:
+def loading_seconds() -> float:
     """Return the seconds that this thread has spent loading so far."""
     return _time.seconds
 

@@ -48,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
     from runner.labels.agreement.labelled_claims import claim_judge, rate_claims
     from runner.labels.agreement.labelled_sweep import cells_by_answer, compare_with_labels
     from runner.labels.claim_labels import read_claim_labels
-    from runner.labels.graders import graders_of
+    from runner.labels.graders import labelled_graders
     from runner.labels.label_files import read_labels
     from runner.labels.rating import rate_items
     from runner.launch.compose import compose_config
@@ -70,7 +70,7 @@ def main(arguments: list[str] | None = None) -> int:
             n_ties = sum(claim.verdict is None for claim in claims)
         else:
             items = read_labels(options.labels)
-            graders = graders_of(config, items)
+            graders = labelled_graders(config, items)
             rated = [rating for grader in graders.values() for rating in rate_items(grader, items, store)]
             cells = compare_with_labels(sweep, graders, items) if sweep else []
             n_ties = sum(len(item.ties) for item in items)

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from components.loading import cache_slow_loader, loading, seconds_of_loading
+from components.loading import cache_slow_loader, loading, loading_seconds
 
 
 class Clock:
@@ -30,13 +30,13 @@ def test_nested_loading_is_counted_once(clock: Clock) -> None:
         clock.now += 2
         return name.upper()
 
-    before = seconds_of_loading()
+    before = loading_seconds()
     with loading():
         clock.now += 3
         assert vocabulary("a") == "A"
     clock.now += 7
     assert vocabulary("a") == "A"
-    assert seconds_of_loading() - before == 5
+    assert loading_seconds() - before == 5
 
 
 def test_failed_loading_is_counted(clock: Clock) -> None:
@@ -45,10 +45,10 @@ def test_failed_loading_is_counted(clock: Clock) -> None:
         clock.now += 2
         raise OSError("no such file")
 
-    before = seconds_of_loading()
+    before = loading_seconds()
     with pytest.raises(OSError):
         broken()
-    assert seconds_of_loading() - before == 2
+    assert loading_seconds() - before == 2
 
 
 def test_loading_seconds_are_counted_per_thread(clock: Clock) -> None:
@@ -56,8 +56,8 @@ def test_loading_seconds_are_counted_per_thread(clock: Clock) -> None:
         with loading():
             clock.now += 4
 
-    before = seconds_of_loading()
+    before = loading_seconds()
     other = threading.Thread(target=load)
     other.start()
     other.join()
-    assert seconds_of_loading() == before
+    assert loading_seconds() == before

@@ -106,7 +106,7 @@ def line(x1: float, y1: float, x2: float, y2: float, *, stroke: str = LINE, widt
     )
 
 
-def stroke_of(number: int) -> tuple[str, str]:
+def series_stroke(number: int) -> tuple[str, str]:
     """Return colour and dash pattern of a series. After the last colour, colours repeat with dashes."""
     return SERIES[number % len(SERIES)], "5 4" if number >= len(SERIES) else ""
 
@@ -115,7 +115,7 @@ def legend(labels: Sequence[str], x: float, y: float) -> list[str]:
     """Return one row per label, `LEGEND_ROW` pixels apart, from (`x`, `y`) downwards."""
     parts = []
     for number, label in enumerate(labels):
-        stroke, dash = stroke_of(number)
+        stroke, dash = series_stroke(number)
         middle = y + 8 + number * LEGEND_ROW
         parts.append(line(x, middle, x + 22, middle, stroke=stroke, width=3, dash=dash))
         parts.append(text(x + 30, middle + 4, label))

@@ -11,7 +11,7 @@ from analysis.charts.canvas import (
     Scale,
     legend,
     line,
-    stroke_of,
+    series_stroke,
     svg_document,
     text,
     text_width,
@@ -41,7 +41,7 @@ def curves(x_labels: Sequence[str], series: Sequence[Curve], x_title: str, title
         parts.append(text(xs.at(number), bottom + 16, x_label, anchor="middle", ink=MUTED, size=11))
     parts.append(text(_LEFT + _PLOT_WIDTH / 2, bottom + 34, x_title, anchor="middle", ink=MUTED))
     for number, curve in enumerate(series):
-        stroke, dash = stroke_of(number)
+        stroke, dash = series_stroke(number)
         for i, (a, b) in enumerate(pairwise(curve.shares)):
             parts.append(
                 line(

@@ -16,7 +16,7 @@ from analysis.charts.canvas import (
     legend,
     line,
     padded_range,
-    stroke_of,
+    series_stroke,
     svg_document,
     text,
     text_width,
@@ -125,7 +125,7 @@ def _level_labels(axis: _Axis, bottom: float) -> list[str]:
 
 def _draw_line(each: PlotLine, axis: _Axis, ys: Scale, number: int, shift: float) -> list[str]:
     """Return a line with whiskers and dots, shifted slightly against the other lines."""
-    stroke, dash = stroke_of(number)
+    stroke, dash = series_stroke(number)
     points = sorted(each.points, key=lambda point: axis.places[point.level])
     xs = [round(axis.places[point.level] + shift, 1) for point in points]
     parts = [

@@ -13,7 +13,7 @@ from components.statistics import (
     SampleScores,
     best_cells,
     equal_cells,
-    p_of_equality,
+    equal_cells_p_value,
     within_standard_error,
 )
 from runner.results import CellResult, LoadedSweep, SubsetMetric, choose, spans_conditions
@@ -81,7 +81,9 @@ def candidates(
 
 def _candidates(scored: ScoredCells, metric: str, alpha: float, *, is_exact: bool) -> Candidates:
     means = scored.samples.means()
-    is_in = p_of_cells(scored, alpha, is_exact=is_exact) > alpha if scored.is_enough else np.ones(len(means), np.bool_)
+    is_in = (
+        best_p_values(scored, alpha, is_exact=is_exact) > alpha if scored.is_enough else np.ones(len(means), np.bool_)
+    )
     order = np.argsort(-scored.orient(means), kind="stable")
     indices = [int(index) for index in order if is_in[index]]
     cells = [scored.cells[index] for index in indices]
@@ -117,7 +119,7 @@ def _take(scored: ScoredCells, metric: str, indices: Sequence[int], means: NDArr
     ).cell
 
 
-def p_of_cells(scored: ScoredCells, alpha: float, *, is_exact: bool) -> NDArray[np.float64]:
+def best_p_values(scored: ScoredCells, alpha: float, *, is_exact: bool) -> NDArray[np.float64]:
     """Return the p-value of every cell being the best, float64[n_cells].
 
     Exact p-values, and p-values of few cells, use as many draws as `compare`.
@@ -128,8 +130,11 @@ def p_of_cells(scored: ScoredCells, alpha: float, *, is_exact: bool) -> NDArray[
         all_scores.statistics[:, list(groups)], all_scores.clusters, all_scores.strata, all_scores.combine
     )
     n_draws = _TEST.n_resamples if is_exact or len(groups) <= _MANY_CELLS else _N_DRAWS_OF_MANY
-    if not is_exact and (p_of_all := p_of_equality(scores, n_resamples=_N_SCREENING, seed=_TEST.seed)) > 2 * alpha:
-        return np.full(all_scores.statistics.shape[1], p_of_all)
+    if (
+        not is_exact
+        and (equality_p_value := equal_cells_p_value(scores, n_resamples=_N_SCREENING, seed=_TEST.seed)) > 2 * alpha
+    ):
+        return np.full(all_scores.statistics.shape[1], equality_p_value)
     confidence_set = best_cells(
         scores, larger_is_better=scored.larger_is_better, alpha=alpha, n_resamples=n_draws, seed=_TEST.seed
     )

@@ -89,7 +89,7 @@ def corner_design(axes: Sequence[str], levels: Levels) -> CornerDesign | None:
     chosen = max(possible, key=lambda pattern: (len(covered[pattern]), _n_with(covered[pattern], covered)))
     compared = covered[chosen]
     shared = [pattern for pattern, corners in covered.items() if set(compared) <= set(corners)]
-    weights = [_mean_of_means([by_pattern[pattern][name] for pattern in shared], n_cells) for name in compared]
+    weights = [_mean_weights([by_pattern[pattern][name] for pattern in shared], n_cells) for name in compared]
     apart = tuple(name for name in names if name not in compared)
     return CornerDesign(tuple(compared), np.column_stack(weights), len(shared), len(possible), apart)
 
@@ -110,7 +110,7 @@ def tetrads(first: str, second: str, levels: Levels) -> list[AxisPairDesign]:
             corners = [(b, c), (a, c), (b, d), (a, d)]
             shared = [cells for cells in by_pattern.values() if all(corner in cells for corner in corners)]
             if shared:
-                bc, ac, bd, ad = (_mean_of_means([cells[corner] for cells in shared], n_cells) for corner in corners)
+                bc, ac, bd, ad = (_mean_weights([cells[corner] for cells in shared], n_cells) for corner in corners)
                 result.append(AxisPairDesign((first, second), a, b, c, d, bc - ac, bd - ad, len(shared)))
     return result
 
@@ -148,7 +148,7 @@ def _belongs_to(pattern: _Pattern, combination: _Pattern) -> bool:
     return all(level is None or level == other for level, other in zip(pattern, combination, strict=True))
 
 
-def _mean_of_means(groups: Sequence[Sequence[int]], n_cells: int) -> NDArray[np.float64]:
+def _mean_weights(groups: Sequence[Sequence[int]], n_cells: int) -> NDArray[np.float64]:
     """Return weights of cells, float64[n_cells], for the mean over groups of the means within them."""
     weights = np.zeros(n_cells)
     for cells in groups:

@@ -9,7 +9,7 @@ from components.statistics import (
     benjamini_hochberg,
     best_cells,
     equal_cells,
-    p_of_equality,
+    equal_cells_p_value,
     selected_level,
 )
 from components.subsets import AVERAGE, in_order
@@ -104,7 +104,7 @@ def topic_task_matrix(
         if scored.is_enough and AVERAGE not in key and not spans_conditions(scored.cells)
     }
     n_draws = max(_FEWEST_DRAWS, int(_DRAWS_BEYOND * len(enough) / alpha))
-    p = [p_of_equality(_distinct_scores(scored), n_resamples=n_draws, seed=_SEED) for scored in enough.values()]
+    p = [equal_cells_p_value(_distinct_scores(scored), n_resamples=n_draws, seed=_SEED) for scored in enough.values()]
     fields = {key: _field(key, scored, cell, scores.metric.metric) for key, scored in scored_fields.items()}
     for key, adjusted in zip(enough, benjamini_hochberg(p).tolist(), strict=True):
         best = _best(enough[key], selected_level(p, alpha), n_draws) if adjusted <= alpha else ()

@@ -188,7 +188,7 @@ def recommended(
         scenario_designs.append((scored, of_cells[key]))
     n_draws = max(fewest_draws, int(_DRAWS_BEYOND * sum(len(designs) for _, designs in scenario_designs) / alpha))
     tested = [one for scored, designs in scenario_designs for one in tested_levels(scored, designs, n_draws)]
-    p = np.array([one.p_of_all for one in tested], dtype=np.float64)
+    p = np.array([one.equality_p_value for one in tested], dtype=np.float64)
     adjusted, level = benjamini_hochberg(p), selected_level(p, alpha)
     entries = [
         _entry(one, float(p_adjusted), level, _level_for(index, p, alpha), alpha)
@@ -230,7 +230,7 @@ def _entry(tested: TestedLevels, adjusted: float, level: float, own_level: float
         levels=tuple(levels),
         best=tuple(one.value for one in candidates) if verdict == SHOWN else (),
         cheapest=None if index is None else candidates[index].value,
-        p=_none_if_nan(tested.p_of_all),
+        p=_none_if_nan(tested.equality_p_value),
         p_adjusted=_none_if_nan(adjusted),
         detectable=tested.detectable(own_level),
         n=scored.n,

@@ -44,7 +44,7 @@ class TestedLevels:
     smallest_p: float = 0.0
 
     @property
-    def p_of_all(self) -> float:
+    def equality_p_value(self) -> float:
         """Return the p-value of the hypothesis that all levels are equally good; NaN without a test.
 
         NaN for levels that never differ: they are not counted in the correction.

@@ -48,7 +48,7 @@ _NO_PART_OF_A_RESULT = frozenset({"executor", "prices", "tracking"})
 
 def base_cell(folder: Path, *overrides: str) -> Cell:
     """Return the cell of these overrides over the data set in a folder. Raises RagGridError."""
-    words = _last_of_each([*tiny.overrides(folder), *COMMON, *overrides])
+    words = _last_overrides([*tiny.overrides(folder), *COMMON, *overrides])
     reply = [f"llm.reply='{REPLY}'"] if "llm=scripted" in words else []
     try:
         config = _composer().compose([*words, *reply], 0).job.config
@@ -66,7 +66,7 @@ def _composer() -> JobComposer:
         return JobComposer(loader, loader.load_configuration("config", [], RunMode.MULTIRUN))
 
 
-def _last_of_each(overrides: Sequence[str]) -> list[str]:
+def _last_overrides(overrides: Sequence[str]) -> list[str]:
     """Return the last override of each key, without fields of a data set that another one replaces."""
     last = {word.partition("=")[0]: word for word in overrides}
     others = not last["dataset"].endswith("=jsonl")

@@ -63,7 +63,7 @@ def is_sound(cell: Cell) -> bool:
         return False
 
 
-def pools_of(cells: Iterable[Cell]) -> dict[str, list[object]]:
+def component_pools(cells: Iterable[Cell]) -> dict[str, list[object]]:
     """Return all components of some cells by the type of their field. Components of a type may replace each other."""
     pools: dict[str, dict[str, object]] = {}
     for cell in cells:

@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.cache_soundness.changes import Change, Path, Pools, changes_at, fields_in, is_sound, pools_of
+from benchmarks.cache_soundness.changes import Change, Path, Pools, changes_at, component_pools, fields_in, is_sound
 from benchmarks.cache_soundness.comparing import Tally, Twin
 from runner.pipeline.cell import Cell
 
@@ -31,7 +31,7 @@ class Space:
     @classmethod
     def of(cls, cells: Mapping[str, Cell]) -> "Space":
         """Return the space of cells by option."""
-        return cls(cells, fields_in(cells), pools_of(cells.values()))
+        return cls(cells, fields_in(cells), component_pools(cells.values()))
 
     def singles(self, n_values: int) -> Iterator[Variant]:
         """Yield every field with up to `n_values` other values, each in the first cell that allows it."""

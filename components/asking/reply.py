@@ -7,7 +7,7 @@ import re
 import unicodedata
 
 from components.json_value import Json
-from components.text.brackets import depth_of_brackets
+from components.text.brackets import bracket_depth
 from components.text.thoughts import split_thoughts
 
 _BARE_VALUE = re.compile(r"[^\w+\-−－]*([+\-−－]?\w+)\W*")
@@ -109,7 +109,7 @@ def json_values(text: str) -> list[Json]:
     shown = _HALF_ESCAPE.sub("", strip_thoughts(text))
     values: list[Json] = []
     for version in (shown, unicodedata.normalize("NFKC", shown)):
-        if depth_of_brackets(version) > _DEEPEST:
+        if bracket_depth(version) > _DEEPEST:
             continue
         try:
             value = loads(version)

@@ -30,7 +30,7 @@ def read_answers(record: Record, location: str) -> tuple[tuple[str, ...], tuple[
     alternatives = [_alternative(entry, of_field) for entry in value if entry != ""]
     _require_few([prod(map(len, alternative)) for alternative in alternatives], of_field)
     references = (text for alternative in alternatives for text in map(_join, product(*alternative)))
-    return tuple(dict.fromkeys(references)), parts or _parts_of_any(alternatives, of_field)
+    return tuple(dict.fromkeys(references)), parts or _common_parts(alternatives, of_field)
 
 
 def read_answer_parts(record: Record, location: str) -> tuple[Part, ...]:
@@ -79,7 +79,7 @@ def _join(parts: Sequence[str]) -> str:
     return ("、" if detect_language(parts) in ("zh", "ja") else ", ").join(parts)
 
 
-def _parts_of_any(alternatives: Sequence[tuple[Part, ...]], location: str) -> tuple[Part, ...]:
+def _common_parts(alternatives: Sequence[tuple[Part, ...]], location: str) -> tuple[Part, ...]:
     """Return parts that an answer contains if and only if it contains all parts of at least one alternative.
 
     Each returned part combines one part of each alternative: its wordings are the wordings of them all.

@@ -44,7 +44,7 @@ def match_gold(documents: Documents, items: Sequence[CrudItem], min_overlap: flo
     in_corpus = PassageFinder(texts, min_overlap)
     in_corpus.add(documents.ids, documents.texts)
     evidence = {text: in_corpus.find(text) for text in texts}
-    added = _new_documents(_missing_texts_of_qa(items, evidence), min_overlap) if add_gold else {}
+    added = _new_documents(_missing_qa_texts(items, evidence), min_overlap) if add_gold else {}
     missing = [text for text in texts if not evidence[text]]
     in_added = PassageFinder(missing, min_overlap)
     in_added.add(list(added), list(added.values()))
@@ -70,6 +70,6 @@ def gold_id(text: str) -> str:
     return f"gold:{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
-def _missing_texts_of_qa(items: Iterable[CrudItem], evidence: Mapping[str, tuple[Evidence, ...]]) -> list[str]:
+def _missing_qa_texts(items: Iterable[CrudItem], evidence: Mapping[str, tuple[Evidence, ...]]) -> list[str]:
     texts = {text for item in items if item.sample.kind is Kind.QA for text in item.gold_texts}
     return sorted((text for text in texts if not evidence[text]), key=lambda text: (-len(text), text))

@@ -68,7 +68,7 @@ def read_samples(file: Path, texts: Mapping[str, str]) -> OwnSamples:
     ignored = {name for names in read_each(lambda line: _unknown_fields(line[1], line[0]), lines) for name in names}
     slugs = {
         field: of_field(optional_text(record, field, location) for location, record in lines)
-        for field, of_field in (("subset", slugs_of_paths), ("topic", slugs_of), ("task", slugs_of))
+        for field, of_field in (("subset", path_slugs), ("topic", slugs_of), ("task", slugs_of))
     }
     reader = GivenPassages(texts)
     samples = read_each(lambda line: _sample(line[1], slugs, texts, reader, line[0]), lines)
@@ -82,7 +82,7 @@ def read_samples(file: Path, texts: Mapping[str, str]) -> OwnSamples:
     return OwnSamples(samples, labels, counts, reader.added)
 
 
-def slugs_of_paths(names: Iterable[str]) -> dict[str, str]:
+def path_slugs(names: Iterable[str]) -> dict[str, str]:
     """Return a path of slugs for every name and every group above it.
 
     Names are split at slashes, and blank parts are dropped.

@@ -68,7 +68,7 @@ CRUD_LABELS: dict[str, str] = {
 FINANCE_LABELS: dict[str, str] = {"finance": "Finance"}
 
 
-def slugs_of_topics(paths: Iterable[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, str]]:
+def topic_slugs(paths: Iterable[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, str]]:
     """Return (slug, label) for every topic path (level 1 name, level 2 name) of a data set.
 
     They are made from the level 2 name, or from both names if several level 1 topics have that level 2 name.

@@ -21,7 +21,7 @@ from components.datasets.json_fields import (
     required_text,
     required_texts,
 )
-from components.datasets.labels import FINANCE_LABELS, slug_of_task, slugs_of_topics
+from components.datasets.labels import FINANCE_LABELS, slug_of_task, topic_slugs
 from components.datasets.omnieval_gold import locate_gold
 from components.datasets.reading import names_in_words, path_exists, read_jsonl, require_inside, visible_entries
 from components.errors import DataError
@@ -84,7 +84,7 @@ def read_items(folder: Path, root: Path, texts: Mapping[str, str]) -> OmniEvalIt
     Raises DataError for files that `item_files` refuses, for a file without items, and if an item has errors.
     """
     files = item_files(folder, root)
-    topics = slugs_of_topics((file.parent.parent.name, file.parent.name) for file in files)
+    topics = topic_slugs((file.parent.parent.name, file.parent.name) for file in files)
     reader = _Reader(texts)
     samples: list[Sample] = []
     labels = dict(FINANCE_LABELS)
@@ -110,7 +110,7 @@ def read_flat_items(file: Path, texts: Mapping[str, str]) -> OmniEvalItems:
     lines = list(read_jsonl(file, EXPECTED_FLAT))
     named = [_first_record(value, f"{file}, line {line}") for line, value in lines]
     paths = [_topic_path(record, f"{file}, line {line}") for record, (line, _) in zip(named, lines, strict=True)]
-    topics = slugs_of_topics(path for path in paths if path)
+    topics = topic_slugs(path for path in paths if path)
     reader = _Reader(texts)
     samples: list[Sample] = []
     labels = dict(FINANCE_LABELS)

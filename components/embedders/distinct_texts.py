@@ -13,7 +13,7 @@ def distinct_texts(texts: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(text for text in texts if text.strip()))
 
 
-def vectors_of_all(
+def embed_distinct(
     texts: Sequence[str], distinct: Sequence[str], vectors: NDArray[np.float32], n_dimensions: int
 ) -> NDArray[np.float32]:
     """Return float32[n_texts, n_dimensions] from the vectors of the distinct texts; zero for blank texts."""

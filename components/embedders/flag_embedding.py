@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from components.embedders.distinct_texts import chunks_per_block, distinct_texts, unit_vectors, vectors_of_all
+from components.embedders.distinct_texts import chunks_per_block, distinct_texts, embed_distinct, unit_vectors
 from components.errors import ComponentError
 from components.fields import runtime_only
 from components.pretrained.dimensions import token_dimensions
@@ -122,7 +122,7 @@ class FlagEmbeddings:
             # With more tokens than positions, the package would search endlessly for a batch that fits.
             max_length = min(self.max_length, max_input_tokens(encoder.model, encoder.tokenizer))
             vectors = self._encode(encoder, [prefix + text for text in distinct], max_length)
-        return vectors_of_all(texts, distinct, vectors, n_dimensions)
+        return embed_distinct(texts, distinct, vectors, n_dimensions)
 
     def _encode(self, encoder: Any, texts: list[str], max_length: int) -> NDArray[np.float32]:
         with redirect_stderr(io.StringIO()):  # its progress bars would interfere with the sweep's

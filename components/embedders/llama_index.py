@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from components.embedders.distinct_texts import distinct_texts, unit_vectors, vectors_of_all
+from components.embedders.distinct_texts import distinct_texts, embed_distinct, unit_vectors
 from components.errors import ComponentError
 from components.fields import naming_code, runtime_only
 from components.pretrained.llama_index_class import LlamaIndexClass
@@ -82,7 +82,7 @@ class LlamaIndexEmbeddings:
                     f"{self.class_path}: got vectors of shape {vectors.shape}, expected {len(distinct)} finite vectors "
                     f"with {n_dimensions} dimensions like the first vector"
                 )
-        return vectors_of_all(texts, distinct, unit_vectors(vectors), n_dimensions)
+        return embed_distinct(texts, distinct, unit_vectors(vectors), n_dimensions)
 
     def _ask(self, texts: list[str], *, are_queries: bool) -> NDArray[np.float32]:
         embedding = self._class.instance()

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from components.embedders.distinct_texts import chunks_per_block, distinct_texts, unit_vectors, vectors_of_all
+from components.embedders.distinct_texts import chunks_per_block, distinct_texts, embed_distinct, unit_vectors
 from components.errors import ComponentError
 from components.fields import added_later, naming_code, runtime_only
 from components.pretrained.batches import batch_tokens_problems
@@ -160,7 +160,7 @@ class SentenceTransformers:
         vectors = encode_in_processes(self._encoder, distinct, side, self._prefix(side), self.batch_tokens, devices)
         if self.normalize:
             vectors = unit_vectors(vectors)
-        return vectors_of_all(texts, distinct, vectors, vectors.shape[1])
+        return embed_distinct(texts, distinct, vectors, vectors.shape[1])
 
     @property
     def _encoder(self) -> SentenceEncoder:

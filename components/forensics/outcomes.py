@@ -127,7 +127,7 @@ def _judge_by_references(sample: AnsweredSample) -> JudgedOutcome:
     ]
     if parts:
         n_found = sum(any(contains(form, wording) for wording in wordings) for wordings in parts)
-        return _outcome_of_share(n_found / len(parts), n_found == len(parts), is_long=False)
+        return _share_outcome(n_found / len(parts), n_found == len(parts), is_long=False)
     outcomes = [_compare(form, sample.question, reference) for reference in sample.references if _fact_form(reference)]
     if not outcomes:
         return JudgedOutcome(Outcome.NOT_JUDGED)
@@ -147,10 +147,10 @@ def _compare(form: str, question: str, reference: str) -> JudgedOutcome:
     share = sum(stated) / len(stated)
     if numbers and not any(numbers):
         return JudgedOutcome(Outcome.WRONG, "long text" if is_long else "")
-    return _outcome_of_share(share, share >= RIGHT_FROM and all(numbers), is_long=is_long)
+    return _share_outcome(share, share >= RIGHT_FROM and all(numbers), is_long=is_long)
 
 
-def _outcome_of_share(share: float, is_right: bool, *, is_long: bool) -> JudgedOutcome:
+def _share_outcome(share: float, is_right: bool, *, is_long: bool) -> JudgedOutcome:
     """Return the outcome for a share of the right words. A paraphrase usually contains some of them."""
     outcome = Outcome.RIGHT if is_right else Outcome.WRONG if share < WRONG_BELOW else Outcome.PARTLY
     is_other_wording = outcome is not Outcome.RIGHT and share > 0

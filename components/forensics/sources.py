@@ -41,14 +41,14 @@ class Shares:
     others: float
 
 
-def use_of(shares: Shares) -> EvidenceUse:
+def evidence_use(shares: Shares) -> EvidenceUse:
     """Return the use of the evidence by its shares."""
     if shares.others >= DISTRACTED_FROM and shares.others > shares.gold:
         return EvidenceUse.DISTRACTED
     return EvidenceUse.UNUSED if shares.gold < UNUSED_BELOW else EvidenceUse.WRONG_WITH_EVIDENCE
 
 
-def use_of_claims(faithfulness: float) -> EvidenceUse:
+def claim_use(faithfulness: float) -> EvidenceUse:
     """Return the use of the evidence by the share of the answer's claims that the passages support."""
     return EvidenceUse.DISTRACTED if faithfulness == 1.0 else EvidenceUse.INVENTED
 

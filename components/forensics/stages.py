@@ -125,7 +125,7 @@ def stage_of(
     for number, unit in enumerate(units):
         if unit.n_characters != 0:
             key = (unit.one_of, 0) if unit.one_of else (0, number)
-            sets.setdefault(key, []).append(_stage_of_unit(unit, top_k, theta, longest_hit))
+            sets.setdefault(key, []).append(_unit_stage(unit, top_k, theta, longest_hit))
     if not sets:
         return SampleStage(EvidenceStage.NO_GOLD, None)
     stages = [_find_furthest(alternatives) for alternatives in sets.values()]
@@ -150,19 +150,19 @@ def _is_partly_there(stage: EvidenceStage, stages: Iterable[UnitStage]) -> bool:
     return stage in _IN_PARTS or (stage in BROKEN and any(unit_stage.stage is not stage for unit_stage in stages))
 
 
-def _stage_of_unit(unit: GoldUnit, top_k: int, theta: float, longest_hit: int | None) -> UnitStage:
+def _unit_stage(unit: GoldUnit, top_k: int, theta: float, longest_hit: int | None) -> UnitStage:
     if unit.n_characters is None:
         return UnitStage(EvidenceStage.NOT_IN_CORPUS, None, unit.is_document)
     enough = theta * unit.n_characters
     rank_needed = _rank_needed(unit.found, enough)
-    stage = _stage_of_loss(unit, top_k, enough, rank_needed)
+    stage = _loss_stage(unit, top_k, enough, rank_needed)
     is_longer_than_a_chunk = longest_hit is not None and unit.n_characters > longest_hit
     if stage is EvidenceStage.CUT and is_longer_than_a_chunk:
         stage = EvidenceStage.IN_PART
     return UnitStage(stage, rank_needed, unit.is_document)
 
 
-def _stage_of_loss(unit: GoldUnit, top_k: int, enough: float, rank_needed: int | None) -> EvidenceStage:
+def _loss_stage(unit: GoldUnit, top_k: int, enough: float, rank_needed: int | None) -> EvidenceStage:
     if unit.n_in_context and unit.n_in_context >= enough:
         return EvidenceStage.IN_CONTEXT  # possibly only through chunks around the hits
     if unit.n_chosen and unit.n_chosen >= enough:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from components.forensics.failures import Failure, failure_of
 from components.forensics.outcomes import AnsweredSample, JudgedOutcome, Outcome, outcome_of
-from components.forensics.sources import RUN, EvidenceUse, Rule, shares_of, use_of, use_of_claims
+from components.forensics.sources import RUN, EvidenceUse, Rule, claim_use, evidence_use, shares_of
 from components.forensics.stages import BROKEN, THETA, EvidenceStage, FoundPiece, GoldUnit, SampleStage, stage_of
 from components.json_value import Json
 from components.records import AnswerState, Kind
@@ -104,11 +104,11 @@ class ExaminedSample:
 
     def _use(self, texts: PromptTexts | None) -> tuple[EvidenceUse, str]:
         if self.faithfulness is not None:
-            return use_of_claims(self.faithfulness), ""
+            return claim_use(self.faithfulness), ""
         if texts is None:
             return EvidenceUse.WRONG_WITH_EVIDENCE, "texts not stored"
         is_short = len("".join(self.sample.answer.split())) < RUN
-        return use_of(shares_of(self.sample.answer, texts.gold, texts.others)), "short answer" if is_short else ""
+        return evidence_use(shares_of(self.sample.answer, texts.gold, texts.others)), "short answer" if is_short else ""
 
 
 _LOSSES = frozenset(stage.value for stage in BROKEN)

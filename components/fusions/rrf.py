@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from components.fusions.union import out_of_range, sum_by_chunk, weight_of_each
+from components.fusions.union import out_of_range, ranking_weights, sum_by_chunk
 from components.records import Hits
 
 
@@ -32,6 +32,6 @@ class ReciprocalRank:
         """Return the `depth` best hits per query of the union, with float32 scores."""
         parts = [
             np.broadcast_to(weight / (self.k + 1 + np.arange(hits.chunk.shape[1])), hits.chunk.shape)
-            for weight, hits in zip(weight_of_each(self.weights, len(rankings)), rankings, strict=True)
+            for weight, hits in zip(ranking_weights(self.weights, len(rankings)), rankings, strict=True)
         ]
         return sum_by_chunk([hits.chunk for hits in rankings], parts, depth)

@@ -18,7 +18,7 @@ def out_of_range(weights: Sequence[float]) -> list[str]:
     return [f"weights: got {list(weights)}, expected a number per search, none negative and not all 0"]
 
 
-def weight_of_each(weights: Sequence[float], n_rankings: int) -> list[float]:
+def ranking_weights(weights: Sequence[float], n_rankings: int) -> list[float]:
     """Return the weight of each ranking, from one weight per search.
 
     Rankings are ordered by search. If samples have several queries, each search has the same number of consecutive

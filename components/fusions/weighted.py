@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from components.fusions.union import sum_by_chunk, weight_of_each
+from components.fusions.union import ranking_weights, sum_by_chunk
 from components.records import Hits
 from components.text.ranking import scaled_scores
 
@@ -36,6 +36,6 @@ class WeightedScores:
 
     def fuse(self, rankings: Sequence[Hits], depth: int) -> Hits:
         """Return the `depth` best hits per query of the union."""
-        weights = weight_of_each(self.weights, len(rankings))
+        weights = ranking_weights(self.weights, len(rankings))
         parts = [weight * scaled_scores(hits) for weight, hits in zip(weights, rankings, strict=True)]
         return sum_by_chunk([hits.chunk for hits in rankings], parts, depth)

@@ -21,7 +21,7 @@ from components.judges.claim_checks import (
     worst_unread,
 )
 from components.judges.claim_scores import CLAIM_METRICS, ClaimVerdicts, Comparison, Value
-from components.judges.prepared import Prepared, preparation_entry, preparation_of
+from components.judges.prepared import Prepared, preparation_entry, prepared_sample
 from components.limits import unknown_names
 from components.means import combine_mean, mean_scores
 from components.protocols import LLM, Ask, JudgePreparation
@@ -135,7 +135,7 @@ class ClaimMetrics:
         The remarks are its claims, each with what supports it, or the reason for missing values.
         """
         needs_preparation = bool(self.n_rounds_to_prepare)
-        preparations = [preparation_of(preparation, item.sample) if needs_preparation else {} for item in judged]
+        preparations = [prepared_sample(preparation, item.sample) if needs_preparation else {} for item in judged]
         claims = self._answer_claims(judged, preparations, ask)
         tasks = [
             _Task(item, sample_claims if not isinstance(sample_claims, Unread) else (), tuple(facts.get("claims", ())))

@@ -18,7 +18,7 @@ from components.judges.graded_replies import (
     read_verdict,
     verdict_schema,
 )
-from components.judges.prepared import Prepared, preparation_entry, preparation_of
+from components.judges.prepared import Prepared, preparation_entry, prepared_sample
 from components.means import combine_mean, mean_scores
 from components.protocols import LLM, Ask, JudgePreparation
 from components.records import JudgeInput, Judgements, Request, Sample, ScoreState
@@ -166,7 +166,7 @@ class Graded:
     def _settle(self, item: JudgeInput, preparation: JudgePreparation) -> GradeOutcome | None:
         """Return the outcome if no request is needed."""
         if self.applicability:
-            entry = preparation_of(preparation, item.sample)
+            entry = prepared_sample(preparation, item.sample)
             if entry["state"] != ScoreState.VALUE:
                 return GradeOutcome(ScoreState(entry["state"]), entry["reason"])
         if missing := self.missing_input(item):

@@ -14,7 +14,7 @@ from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.fields import added_later
 from components.json_value import Json
 from components.judges.claim_replies import read_list, read_numbered
-from components.judges.prepared import Prepared, preparation_entry, preparation_of
+from components.judges.prepared import Prepared, preparation_entry, prepared_sample
 from components.limits import too_small
 from components.means import combine_mean, mean_scores
 from components.protocols import LLM, Ask, JudgePreparation
@@ -174,7 +174,7 @@ class Nuggets:
 
     def judge(self, judged: Sequence[JudgeInput], preparation: JudgePreparation, ask: Ask) -> Judgements:
         """Return the five values of each sample. The remarks are the nuggets with their assignments."""
-        entries = [preparation_of(preparation, item.sample) for item in judged]
+        entries = [prepared_sample(preparation, item.sample) for item in judged]
         is_asked = [
             entry["state"] == ScoreState.VALUE and bool(item.answer.strip())
             for item, entry in zip(judged, entries, strict=True)

@@ -16,7 +16,7 @@ def preparation_entry(state: ScoreState, reason: str, **more: Json) -> Prepared:
     return {"state": state.value, "reason": reason, **more}
 
 
-def preparation_of(preparation: JudgePreparation, sample: Sample) -> Prepared:
+def prepared_sample(preparation: JudgePreparation, sample: Sample) -> Prepared:
     """Return the facts about a sample. Raises ComponentError if the preparation lacks it."""
     if sample.id not in preparation:
         raise ComponentError(

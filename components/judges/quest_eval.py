@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from components.asking.until_readable import Unread, ask_until_readable
 from components.errors import DataError
 from components.fields import runtime_only
-from components.judges.prepared import Prepared, preparation_entry, preparation_of
-from components.judges.quest_eval_files import PublishedQuestions, hash_of_published, question_files, read_published
+from components.judges.prepared import Prepared, preparation_entry, prepared_sample
+from components.judges.quest_eval_files import PublishedQuestions, hash_published_files, question_files, read_published
 from components.judges.quest_eval_inquiries import SourceText, answers_from, questions_about
 from components.judges.quest_eval_scores import NAMES, quest_scores
 from components.judges.unknown_answers import Phrases
@@ -82,7 +82,7 @@ class QuestEval:
 
         Raises DataError if a file is missing.
         """
-        return hash_of_published(Path(self.questions_file)) if self.questions_file else ""
+        return hash_published_files(Path(self.questions_file)) if self.questions_file else ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -124,7 +124,7 @@ class QuestEval:
 
         The remarks are its questions with both answers, or the reason for their absence.
         """
-        settled = [preparation_of(preparation, item.sample) for item in judged]
+        settled = [prepared_sample(preparation, item.sample) for item in judged]
         sources = [
             SourceText(item.sample, item.answer, tuple(entry["questions"]))
             for item, entry in zip(judged, settled, strict=True)

@@ -56,7 +56,7 @@ def read_published(path: Path) -> dict[str, PublishedQuestions]:
     return published
 
 
-def hash_of_published(path: Path) -> str:
+def hash_published_files(path: Path) -> str:
     """Return the SHA-256 (hex) of the names and contents of the files. Raises DataError if no file exists."""
     digest = hashlib.sha256()
     for file in question_files(path):

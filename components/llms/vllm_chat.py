@@ -11,7 +11,7 @@ from typing import ClassVar
 from components.fields import runtime_only
 from components.llms.openai_chat import OpenAIChat
 from components.llms.sampling import sampling_problems
-from components.openai_server.managed import LOG, address_of
+from components.openai_server.managed import LOG, ensure_server
 from components.pretrained.model_folder import folder_hash, local_folder, model_problems
 from components.protocols import AnswersFrom
 from components.records import Answer, Request
@@ -85,7 +85,7 @@ class VllmChat:
         if not requests:
             return
         folder = Path(self.log_dir).absolute() / sha256(shlex.join(self._command(0)).encode()).hexdigest()[:12]
-        client = self._client(address_of(self._command, folder, self.start_timeout_s))
+        client = self._client(ensure_server(self._command, folder, self.start_timeout_s))
         ended = f"the server that the sweep started has ended; {folder / LOG} says why"
         yield from client.generate_at(replace(client.server, if_refused=ended), requests)
 

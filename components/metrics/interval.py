@@ -11,7 +11,7 @@ from components.clusters import Groups
 from components.errors import ComponentError
 from components.fields import added_later
 from components.metrics.cluster_sums import Results, Rows, Values, cluster_sums, exactly_summable
-from components.metrics.draws import Draws, draws_of
+from components.metrics.draws import Draws, cached_draws
 from components.metrics.quantiles import quantiles
 from components.metrics.share_bounds import bounds_of, unseen_variance, wilson
 from components.metrics.spread import Combine, Spread, spread
@@ -170,7 +170,7 @@ class Intervals:
         below, above = np.empty(len(subsets)), np.empty(len(subsets))
         for positions in self._group_by_length(results.table.n[subsets]):
             rows = np.stack([results.table.rows_of(subsets[position])[:, column.statistics] for position in positions])
-            distances = _studentise(rows, draws_of(rows.shape[1], self.n_resamples, (self.seed,)))
+            distances = _studentise(rows, cached_draws(rows.shape[1], self.n_resamples, (self.seed,)))
             below[positions], above[positions] = quantiles(distances, (tail, 1 - tail)).T
         return below, above
 

@@ -77,7 +77,7 @@ def pool(fields: Fields) -> Pooled | None:
     signal = variances[2] * system.weight  # the share of a field's deviation that is not noise
     expected = _expected_values(fields, system.effects)
     value = expected + signal * (fields.value - expected)
-    variance = signal * noise + (1 - signal) ** 2 * _variance_of_expected(fields, system.inverse)
+    variance = signal * noise + (1 - signal) ** 2 * _expected_variance(fields, system.inverse)
     return Pooled(value, np.sqrt(variance))
 
 
@@ -177,7 +177,7 @@ def _expected_values(fields: Fields, effects: Values) -> Values:
     return sums
 
 
-def _variance_of_expected(fields: Fields, inverse: Values) -> Values:
+def _expected_variance(fields: Fields, inverse: Values) -> Values:
     """Return the variance of mean + topic + task of every field, float64[n_fields]."""
     n_topics = fields.topic.max() + 1
     places = np.stack([np.zeros_like(fields.topic), 1 + fields.topic, 1 + n_topics + fields.task], axis=1)

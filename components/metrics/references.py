@@ -48,10 +48,10 @@ def best_over_references(
     answers or references do not belong to `samples`.
     """
     pairs = pair_units(samples, answers, references)
-    return best_of_pairs(pairs.sample, similarity(pairs.answers, pairs.references), len(samples))
+    return best_pair_scores(pairs.sample, similarity(pairs.answers, pairs.references), len(samples))
 
 
-def best_of_pairs(sample: NDArray[np.int64], values: NDArray[np.float64], n_samples: int) -> Scores:
+def best_pair_scores(sample: NDArray[np.int64], values: NDArray[np.float64], n_samples: int) -> Scores:
     """Return the largest value of each sample's pairs, as the scores of a mean; NOT_APPLICABLE for a sample without
     pairs.
     """

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from components.means import combine_mean
 from components.metrics.lcs import lcs_lengths
 from components.metrics.ngrams import distinct_ngrams
-from components.metrics.references import best_of_pairs, pair_units
+from components.metrics.references import best_pair_scores, pair_units
 from components.protocols import TextForm, Tokenizer
 from components.records import Sample, Scores, TextsWithUnits, Units
 from components.text.forms import RougeChineseWords
@@ -51,7 +51,7 @@ class RougeOmniEval:
         pairs = pair_units(samples, answers, references)
         ngrams = [_ngram_f1(pairs.answers, pairs.references, n) for n in (1, 2)]
         values = (*ngrams, _lcs_f1(pairs.answers, pairs.references))
-        return {name: best_of_pairs(pairs.sample, f1, len(samples)) for name, f1 in zip(_NAMES, values, strict=True)}
+        return {name: best_pair_scores(pairs.sample, f1, len(samples)) for name, f1 in zip(_NAMES, values, strict=True)}
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the means, float64[...], of sums float64[..., 2]."""

@@ -54,7 +54,7 @@ def wilson(results: Results, estimate: Spread, ones: Values, sizes: Values, quan
     n_differing = np.minimum(results.n_clusters(ones > 0), results.n_clusters(ones < sizes))
     with np.errstate(invalid="ignore", divide="ignore"):
         of_one = share * (1 - share)
-        variance = np.fmax(estimate.variance, _variance_of_independent(results, ones, sizes))
+        variance = np.fmax(estimate.variance, _independent_variance(results, ones, sizes))
         per_sample = np.where(of_one > 0, variance / of_one, 0.0)
         n = (n_differing + 1) / (n_differing * per_sample + 1 / estimate.n_effective)
         low, high = score_bounds(share, quantile**2 / n)
@@ -62,7 +62,7 @@ def wilson(results: Results, estimate: Spread, ones: Values, sizes: Values, quan
     return low + unknown, high + unknown
 
 
-def _variance_of_independent(results: Results, ones: Values, sizes: Values) -> Values:
+def _independent_variance(results: Results, ones: Values, sizes: Values) -> Values:
     """Return the variance of the share (or of the mean of the subsets' shares) for independent samples."""
     n, n_ones = results.table.totals(sizes), results.table.totals(ones)
     counts = n > 0

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from components.metrics.references import best_of_pairs, owners, require_texts_of
+from components.metrics.references import best_pair_scores, owners, require_texts_of
 from components.records import Sample, Scores, TextsWithUnits
 
 Pair = tuple[str, str]
@@ -32,4 +32,4 @@ def best_text_over_references(
     values = np.zeros(len(pairs), dtype=np.float64)
     if written:
         values[written] = similarity([pairs[number] for number in written])
-    return best_of_pairs(sample, values, len(samples))
+    return best_pair_scores(sample, values, len(samples))

@@ -29,7 +29,7 @@ def key_in(variable: str) -> str:
     return os.environ.get(variable, "").strip()
 
 
-def problems_of_key(variable: str) -> list[str]:
+def key_problems(variable: str) -> list[str]:
     """Return one message if the key is not set or cannot be sent, else []."""
     key = key_in(variable)
     if variable and not key:
@@ -55,7 +55,7 @@ def proxy_for(url: str) -> str | None:
     return None if proxy_bypass(parts.netloc) else proxies.get(parts.scheme, proxies.get("all")) or None
 
 
-def problems_of_proxy(url: str) -> list[str]:
+def proxy_problems(url: str) -> list[str]:
     """Return one message if the proxy for an address is unusable, else [].
 
     The message does not show the proxy's address, which may contain a password.
@@ -77,7 +77,7 @@ def _is_proxy(address: str) -> bool:
     return match is not None and int(match[1] or 1) in range(1, 1 << 16)
 
 
-def problems_of_url(url: str, example: str = "http://localhost:8000/v1") -> list[str]:
+def url_problems(url: str, example: str = "http://localhost:8000/v1") -> list[str]:
     """Return one message if an address is unusable or contains a secret, else []."""
     if "@" in url:
         return ["base_url: holds a user name or password; use api_key_env for the key"]

@@ -22,7 +22,7 @@ _PLAIN = ("", "identity")
 _GZIP_OR_ZLIB, _RAW_DEFLATE = 47, -15
 
 
-async def body_of(reply: "ClientResponse", most_bytes: int) -> bytes:
+async def read_body(reply: "ClientResponse", most_bytes: int) -> bytes:
     """Return the decoded body; for an error, its first `MOST_BYTES_OF_ERROR` bytes.
 
     Raises TooLarge as soon as the body exceeds `most_bytes`, and Malformed for an encoding that we did not accept.

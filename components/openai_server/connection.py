@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 from components.errors import ComponentError
 from components.json_value import Json
-from components.openai_server.access import OPENAI, key_in, problems_of_proxy, proxy_for
-from components.openai_server.body import ACCEPTED, MOST_BYTES, body_of
+from components.openai_server.access import OPENAI, key_in, proxy_for, proxy_problems
+from components.openai_server.body import ACCEPTED, MOST_BYTES, read_body
 from components.openai_server.connector import clean_connector
 from components.openai_server.errors import (
     BrokenProtocol,
@@ -65,7 +65,7 @@ class Connection:
     async def __aenter__(self) -> "Connection":
         from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
 
-        if problems := problems_of_proxy(self.base_url):
+        if problems := proxy_problems(self.base_url):
             raise ComponentError("; ".join(problems))
         headers = {"Content-Type": "application/json", "Accept-Encoding": ACCEPTED}
         if self._key:
@@ -77,7 +77,7 @@ class Connection:
             timeout=ClientTimeout(total=None, sock_connect=_CONNECT_TIMEOUT_S),
             headers=headers,
             cookie_jar=DummyCookieJar(),
-            auto_decompress=False,  # `body_of` decompresses, up to its limit
+            auto_decompress=False,  # `read_body` decompresses, up to its limit
             proxy=proxy_for(self.base_url),  # `trust_env` would also read .netrc, in another thread, per request
         )
         return self
@@ -143,7 +143,7 @@ class Connection:
                 location = reply.headers.get("location") if reply.status in REDIRECTS else None
                 self._has_replied = True
                 if location is None:
-                    return reply, await body_of(reply, most_bytes)
+                    return reply, await read_body(reply, most_bytes)
                 address = next_address(address, reply.status, location)
         raise Redirected(reply.status, f"redirects more than {MOST_REDIRECTS} times; check the path of base_url")
 

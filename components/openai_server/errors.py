@@ -132,7 +132,7 @@ def class_of(error: Exception) -> ErrorClass:
         case Redirected() | Unreachable() | Disconnected():
             return ErrorClass.CONNECTION
         case HttpError():
-            return _class_of_status(error)
+            return _status_class(error)
         case Malformed():
             return ErrorClass.MALFORMED
         case TimeoutError():
@@ -140,7 +140,7 @@ def class_of(error: Exception) -> ErrorClass:
     return ErrorClass.OTHER
 
 
-def _class_of_status(error: HttpError) -> ErrorClass:
+def _status_class(error: HttpError) -> ErrorClass:
     if _is_quota_used_up(error):
         return ErrorClass.QUOTA
     if error_class := _CLASSES.get(error.status):

@@ -37,7 +37,7 @@ _supervisors: list["subprocess.Popen[bytes]"] = []
 """Supervisors started by this process. They outlive it."""
 
 
-def address_of(command: Callable[[int], Sequence[str]], folder: Path, start_timeout_s: float) -> str:
+def ensure_server(command: Callable[[int], Sequence[str]], folder: Path, start_timeout_s: float) -> str:
     """Return the address of a running server, e.g. "http://127.0.0.1:41234"; start the server if necessary.
 
     The server must answer at /health. `command` returns the command line for a port. `folder` identifies the server and

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from components.errors import BudgetReached, StoreError
 from components.limits import too_small
-from components.openai_server.access import OPENAI, host_of, key_in, problems_of_key, problems_of_proxy, problems_of_url
+from components.openai_server.access import OPENAI, host_of, key_in, key_problems, proxy_problems, url_problems
 from components.openai_server.breaker import Breaker
 from components.openai_server.calls import Calls
 from components.openai_server.connection import Connection
@@ -94,11 +94,11 @@ class Server:
                 problems.append(f"{name}: got {limit}, expected at least 1, or null for no limit")
         if not self.timeout_s > 0:
             problems.append(f"timeout_s: got {self.timeout_s}, expected more than 0")
-        problems += problems_of_url(self.base_url) or [f"base_url: {problem}" for problem in self._proxy_problems()]
-        return [*problems, *problems_of_key(self.api_key_env)]
+        problems += url_problems(self.base_url) or [f"base_url: {problem}" for problem in self._proxy_problems()]
+        return [*problems, *key_problems(self.api_key_env)]
 
     def _proxy_problems(self) -> list[str]:
-        return problems_of_proxy(self.base_url or OPENAI)
+        return proxy_problems(self.base_url or OPENAI)
 
     def call(
         self, path: str, items: Sequence[Item], send: Callable[[Session, Item], Awaitable[Result]]

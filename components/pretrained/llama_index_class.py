@@ -9,7 +9,7 @@ from typing import Any
 
 from components.errors import ComponentError, install_command
 from components.limits import did_you_mean
-from components.openai_server.access import key_in, problems_of_key
+from components.openai_server.access import key_in, key_problems
 from components.pretrained.load_once import load_once
 from components.secrets.names import field_names_secret
 
@@ -50,7 +50,7 @@ class LlamaIndexClass:
             for name, value in self.arguments.items()
             if field_names_secret(name, str(value))
         ]
-        problems += problems_of_key(self.api_key_env)
+        problems += key_problems(self.api_key_env)
         try:
             parameters, required = self._parameters()
         except ComponentError as error:

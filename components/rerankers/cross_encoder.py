@@ -18,7 +18,7 @@ from components.pretrained.model_files import sentence_transformers_options
 from components.pretrained.model_folder import checkpoint_problems, folder_hash, loading, missing_packages, torch_device
 from components.pretrained.token_limit import model_json
 from components.records import Passages
-from components.rerankers.heads import require_activation_of_torch, require_one_score
+from components.rerankers.heads import require_one_score, require_torch_activation
 from components.rerankers.query_chunk_pairs import (
     LEAST_TOKENS,
     TextPair,
@@ -111,7 +111,7 @@ class PretrainedCrossEncoder:
         texts, row = distinct_pairs(queries, chunks, pairs)
         of_model = self.activation is Activation.MODEL
         if of_model and not self.trust_remote_code:
-            require_activation_of_torch(self.model, self.revision)
+            require_torch_activation(self.model, self.revision)
         limit, trusted = self.token_limit(), self.trust_remote_code
         encoder = _load(self.model, self.revision, self.dtype, limit, trusted, of_model, self.device)
         return self._scores(encoder, texts)[row]

@@ -27,7 +27,7 @@ def require_one_score(model: str, network: Any, n_scores: int) -> None:
         )
 
 
-def require_activation_of_torch(model: str, revision: str) -> None:
+def require_torch_activation(model: str, revision: str) -> None:
     """Raise ComponentError if a model's files name an activation that is not a part of `torch.nn`.
 
     sentence-transformers calls any name that begins with "torch.", and takes a default instead of other names, with a

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from components.errors import ComponentError
 from components.fields import runtime_only
 from components.json_value import Json
-from components.openai_server.access import problems_of_key, problems_of_url
+from components.openai_server.access import key_problems, url_problems
 from components.protocols import Embedder, Fusion
 from components.records import IndexedText
 from components.retrievers.arms import depth_problems
@@ -138,8 +138,8 @@ class ExistingCollection(ExistingIndex):
         if not self.base_url:
             problems.append(f"base_url: is empty, expected the server's address, such as {example}")
         elif not self.is_local:
-            problems += problems_of_url(self.base_url, example)
-        return [*problems, *problems_of_key(self.api_key_env)]
+            problems += url_problems(self.base_url, example)
+        return [*problems, *key_problems(self.api_key_env)]
 
 
 def request_problems(request: str) -> list[str]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import ComponentError
-from components.openai_server.access import problems_of_proxy, problems_of_url
+from components.openai_server.access import proxy_problems, url_problems
 from components.pretrained.model_folder import missing_packages
 from components.qdrant.connection import connect, opened_folder
 from components.records import IndexedText
@@ -47,8 +47,8 @@ class QdrantCollection(ExistingCollection):
         problems = self.collection_problems(_EXAMPLE)
         if self.is_local and not Path(self.base_url).is_dir():
             problems.append(f"base_url: got {self.base_url!r}, expected an address such as {_EXAMPLE}, or a folder")
-        if self.base_url and not self.is_local and not problems_of_url(self.base_url, _EXAMPLE):
-            problems += problems_of_proxy(self.base_url)
+        if self.base_url and not self.is_local and not url_problems(self.base_url, _EXAMPLE):
+            problems += proxy_problems(self.base_url)
         return [*problems, *map(str, missing_packages(["qdrant_client"], self.option, "qdrant"))]
 
     def find(

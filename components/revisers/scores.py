@@ -76,7 +76,7 @@ class SupportedAfter:
         verdicts = iter(self.reviser.check_answers([*compress(judged, has_claims)], ask))
         checks = [next(verdicts) if has_own else AnswerCheck(None) for has_own in has_claims]
         scores = mean_scores([outcome_of(verdict) for verdict in checks])
-        return Judgements({self.names[0]: scores}, [remark_of(verdict) for verdict in checks])
+        return Judgements({self.names[0]: scores}, [verdict_text(verdict) for verdict in checks])
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the means, float64[...], of sums float64[..., 2]."""
@@ -92,7 +92,7 @@ def outcome_of(verdict: AnswerCheck) -> float | ScoreState:
     return ScoreState.NOT_APPLICABLE
 
 
-def remark_of(verdict: AnswerCheck) -> str:
+def verdict_text(verdict: AnswerCheck) -> str:
     """Return a verdict in words: "supported; missing: when it was built". "" for an answer that was not checked."""
     if verdict.supported is None:
         return verdict.unread or verdict.failed

@@ -14,7 +14,7 @@ _DELIMITERS = "!$&'()*+,;="
 """Characters that some clients leave unencoded in the password, the query or the path of an address."""
 
 
-def forms_of(secret: str) -> frozenset[str]:
+def encoded_forms(secret: str) -> frozenset[str]:
     """Return the secret in all its encodings, including the plain one; none for "" and very short secrets.
 
     The base64 forms match any text that contains the secret. They omit the characters that encode its neighbours too.

@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from components.secrets.escapes import EscapedSecrets
-from components.secrets.forms import forms_of
+from components.secrets.forms import encoded_forms
 from components.secrets.names import (
     KEY_SHAPE,
     NAMES_HEADERS,
@@ -21,8 +21,8 @@ from components.secrets.names import (
     is_doubtful,
     looks_random,
     may_be_secret,
+    may_consist_of_words,
     names_secret,
-    tells_of_words,
 )
 
 _ADDRESS = re.compile(r"[a-zA-Z][\w+.-]{0,30}://\S+")
@@ -86,7 +86,7 @@ def secret_forms(environment: Mapping[str, str]) -> tuple[str, ...]:
     forms: set[str] = set()
     for name, value in environment.items():
         for secret in _secrets_in(name, value):
-            forms |= forms_of(secret)
+            forms |= encoded_forms(secret)
     return tuple(sorted(forms, key=lambda form: (-len(form), form)))
 
 
@@ -105,7 +105,7 @@ def variables_of(text: str) -> Iterator[str]:
 
 @lru_cache(1024)
 def _forms_and_escaped(name: str, value: str, _is_marked: bool) -> tuple[list[str], EscapedSecrets]:
-    forms = [form for secret in _secrets_in(name, value) for form in forms_of(secret)]
+    forms = [form for secret in _secrets_in(name, value) for form in encoded_forms(secret)]
     return forms, EscapedSecrets(forms)
 
 
@@ -116,7 +116,7 @@ def _secrets_in(name: str, value: str) -> Iterator[str]:
     if is_marked or (is_named and not _is_ordinary(name, value)):
         yield from _secrets_in_named(value)
     if is_named or "PRIVATE KEY-----" in value:
-        yield from _lines_of_key(value)
+        yield from _key_lines(value)
     yield from (key[0] for key in KEY_SHAPE.finditer(value) if may_be_secret(key[0]) and re.search(r"\d", key[0]))
     yield from _secrets_in_settings(name.upper(), value)
     if value.startswith(("{", "[")):
@@ -134,7 +134,7 @@ def _is_ordinary(name: str, value: str) -> bool:
     """
     has_words = " " in value or value.lower() == value.upper()  # Chinese has no spaces between words
     is_words = has_words and value.replace(" ", "").isalpha() and not looks_random(value)
-    return _is_path(value) or value in _working_folders() or (is_words and not tells_of_words(name))
+    return _is_path(value) or value in _working_folders() or (is_words and not may_consist_of_words(name))
 
 
 def _secrets_in_named(value: str) -> Iterator[str]:
@@ -243,7 +243,7 @@ def _unquoted(value: str) -> str:
     return bare[1:-1].replace("}}", "}") if bare[0] == "{" else re.sub(r"\\(.)", r"\1", bare[1:-1])
 
 
-def _lines_of_key(value: str) -> list[str]:
+def _key_lines(value: str) -> list[str]:
     """Return the lines of a multi-line key, which other programs indent, wrap, join, or escape in JSON."""
     lines = _LINE_ENDS.split(value)
     return [line for line in lines if _LINE_OF_KEY.fullmatch(line)] if len(lines) > 1 else []

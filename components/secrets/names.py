@@ -140,7 +140,7 @@ def field_names_secret(name: str, value: str) -> bool:
     return plain.rstrip("0123456789") not in _VAGUE or may_be_secret(value)
 
 
-def tells_of_words(name: str) -> bool:
+def may_consist_of_words(name: str) -> bool:
     """Return True for the name of a password or another secret that people choose, which may consist of words."""
     return bool(_OF_WORDS.search(_in_capitals(name)))
 

@@ -18,7 +18,7 @@ Functions take arrays, return small records and read no file.
     krippendorff   agreement of raters beyond chance
 """
 
-from components.statistics.best import BestCells, best_cells, p_of_equality, within_standard_error
+from components.statistics.best import BestCells, best_cells, equal_cells_p_value, within_standard_error
 from components.statistics.contrasts import Contrasts, Tail, best_levels, contrasts, pairs, tail_share
 from components.statistics.contributions import Combine, Contributions, SampleScores, contributions, equal_cells
 from components.statistics.front import dominators, pareto_front
@@ -29,8 +29,8 @@ from components.statistics.paired import Comparison, PairedTest
 from components.statistics.planning import Precision, assumed_precision, measured_precision
 from components.statistics.power import (
     POWER,
+    critical_range,
     critical_value,
-    critical_value_of_any_two,
     minimum_detectable_difference,
     times_as_many,
 )
@@ -66,17 +66,17 @@ __all__ = [
     "best_levels",
     "contrasts",
     "contributions",
+    "critical_range",
     "critical_value",
-    "critical_value_of_any_two",
     "determined_axes",
     "dominators",
     "equal_cells",
+    "equal_cells_p_value",
     "forecast",
     "holm",
     "krippendorff_alpha",
     "measured_precision",
     "minimum_detectable_difference",
-    "p_of_equality",
     "pairs",
     "pareto_front",
     "replay",

@@ -63,7 +63,7 @@ def best_cells(scores: SampleScores, *, larger_is_better: bool, alpha: float, n_
     return may_be_best(ahead, _measures(cells, n_resamples, n_redrawn, seed), _floors(cells), alpha)
 
 
-def p_of_equality(scores: SampleScores, *, n_resamples: int, seed: int) -> float:
+def equal_cells_p_value(scores: SampleScores, *, n_resamples: int, seed: int) -> float:
     """Return the p-value of the hypothesis that all cells are equally good: the smallest p of `best_cells`. Requires
     samples.
 
@@ -194,21 +194,21 @@ class _LargestByChance:
 
     def __init__(self, measure: BestMeasure, order: NDArray[np.int64]) -> None:
         self._measure, self._order = measure, order
-        self._of_first = _largest_of_first(measure, order)
+        self._of_first = _largest_differences(measure, order)
 
     def among(self, cells: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the largest difference between these cells in each resample, float64[n_resamples]."""
         if np.array_equal(np.sort(self._order[: len(cells)]), np.sort(cells)):
             return self._of_first[len(cells) - 1]
-        return _largest_of_first(self._measure, cells)[-1]
+        return _largest_differences(self._measure, cells)[-1]
 
 
 def _largest_by_chance(measure: BestMeasure, cells: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the largest difference between any two of the cells in each resample, float64[n_resamples]."""
-    return _largest_of_first(measure, cells)[-1]
+    return _largest_differences(measure, cells)[-1]
 
 
-def _largest_of_first(measure: BestMeasure, cells: NDArray[np.int64]) -> list[NDArray[np.float64]]:
+def _largest_differences(measure: BestMeasure, cells: NDArray[np.int64]) -> list[NDArray[np.float64]]:
     """Return the largest difference between any two of the first cell, the first two cells, and so on, in each
     resample: float64[n_resamples] each.
     """

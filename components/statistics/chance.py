@@ -157,7 +157,7 @@ def floors(differences: Contributions) -> NDArray[np.float64]:
     return np.where(k > 0.0, np.maximum(other_side, 0.5) ** k, 0.0)
 
 
-def floor_of_all(n_effective: float, *, is_right_or_wrong: bool) -> float:
+def smallest_floor(n_effective: float, *, is_right_or_wrong: bool) -> float:
     """Return the smallest floor for cells that differ in all clusters, which are worth `n_effective` of equal size.
 
     `is_right_or_wrong` means that all scores are 0 or 1.

@@ -11,7 +11,7 @@ Clusters = NDArray[np.int64]
 def shifts(values: Values, clusters: Clusters) -> Values:
     """Return each sample's part of the shift of the mean when its cluster is left out. Requires two clusters or more.
 
-    The parts are scaled so that `variance_of_sum` returns the jackknife variance of the mean. A large cluster pulls the
+    The parts are scaled so that `sum_variance` returns the jackknife variance of the mean. A large cluster pulls the
     mean towards itself, so its distance to the mean is too small. Its distance to the mean of the others is not.
     Source: MacKinnon, Nielsen & Webb 2023, "Cluster-robust inference: A guide to empirical practice" (CV3).
     """
@@ -22,7 +22,7 @@ def shifts(values: Values, clusters: Clusters) -> Values:
     return shift
 
 
-def variance_of_sum(parts: Values, clusters: Clusters) -> float:
+def sum_variance(parts: Values, clusters: Clusters) -> float:
     """Return the variance of the sum of `parts` with expectation zero, adding the parts of each cluster first."""
     _, cluster = np.unique(clusters, return_inverse=True)
     return float((np.bincount(cluster, parts) ** 2).sum())

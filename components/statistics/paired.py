@@ -100,7 +100,7 @@ class PairedTest:
         """
         # Of the 2^n ways to swap n clusters, two are as extreme as the data: none swapped, and all of them.
         of_swaps = max(2.0 ** (1 - n_clusters), 1 / (1 + self.n_resamples))
-        return max(of_swaps, chance.floor_of_all(n_effective, is_right_or_wrong=is_right_or_wrong))
+        return max(of_swaps, chance.smallest_floor(n_effective, is_right_or_wrong=is_right_or_wrong))
 
 
 def _p(sizes: NDArray[np.float64], by_chance: NDArray[np.float64]) -> NDArray[np.float64]:

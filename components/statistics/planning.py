@@ -13,7 +13,7 @@ from components.statistics.best import best_cells
 from components.statistics.contributions import SampleScores, contributions
 from components.statistics.grouped_mean import n_effective
 from components.statistics.paired import PairedTest
-from components.statistics.power import critical_value_of_any_two, minimum_detectable_difference
+from components.statistics.power import critical_range, minimum_detectable_difference
 from components.statistics.right_or_wrong import RightOrWrong, right_or_wrong
 
 ALPHA = 0.05
@@ -52,7 +52,7 @@ class Precision:
         if self.df < 1 or smallest_p > ALPHA:
             return [float("inf")] * len(self.standard_errors)
         df = self.df * times
-        critical = self.excess * critical_value_of_any_two(n_cells, df, ALPHA)
+        critical = self.excess * critical_range(n_cells, df, ALPHA)
         return [
             minimum_detectable_difference(error / times**0.5, df, critical=critical, right_or_wrong=scores)
             for error, scores in zip(self.standard_errors, self.right_or_wrong, strict=True)
@@ -111,7 +111,7 @@ def _excess(scores: SampleScores, order: NDArray[np.intp]) -> float:
     # It does not matter here which cells are the best, so either direction works.
     critical = best_cells(some, larger_is_better=True, alpha=ALPHA, n_resamples=_N_RESAMPLES, seed=0).critical
     assert critical is not None, "there are samples"
-    return critical / critical_value_of_any_two(len(tested), contributions(some).df, ALPHA)
+    return critical / critical_range(len(tested), contributions(some).df, ALPHA)
 
 
 def assumed_precision(clusters: NDArray[np.int64], *, deviation: float, correlation: float) -> Precision:

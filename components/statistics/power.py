@@ -20,7 +20,7 @@ def critical_value(df: float, alpha: float) -> float:
 
 
 @cache  # an integral, which takes a tenth of a second
-def critical_value_of_any_two(n_cells: int, df: float, alpha: float) -> float:
+def critical_range(n_cells: int, df: float, alpha: float) -> float:
     """Return the value that the largest difference between any two of `n_cells` equally good cells exceeds with
     probability `alpha`.
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from components.statistics.grouped_mean import n_effective, shifts, variance_of_sum
+from components.statistics.grouped_mean import n_effective, shifts, sum_variance
 from components.statistics.resampling import counts
 
 N_RESAMPLES = 2_000
@@ -61,7 +61,7 @@ class VarianceSplit:
         return float(np.sqrt(total))
 
     @property
-    def error_of_choice(self) -> float | None:
+    def choice_error(self) -> float | None:
         """The standard error that remains with infinitely many answers."""
         return None if self.of_choice is None else float(np.sqrt(self.of_choice))
 
@@ -103,7 +103,7 @@ def _choice_variance(values: Values, clusters: NDArray[np.int64], components: Va
     """
     n_samples, n_answers, n_judgements = values.shape
     _, generation, judge = components
-    of_mean = variance_of_sum(shifts(values.mean(axis=(1, 2)), clusters), clusters)
+    of_mean = sum_variance(shifts(values.mean(axis=(1, 2)), clusters), clusters)
     of_draws = (generation + judge / n_judgements) / (n_samples * n_answers)
     return max(0.0, of_mean - float(of_draws))
 

@@ -35,7 +35,7 @@ def personal_data(text: str) -> dict[str, str]:
     identity = [number[0] for number in _IDENTITY.finditer(plain) if _is_identity_number(number)]
     rest = _remove(plain, identity)
     cards = [number[0] for number in _CARD.finditer(rest) if _satisfies_luhn(number[0])]
-    phones = [number[0] for number in _PHONE.finditer(_remove(rest, cards)) if _has_digits_of_phone(number[0])]
+    phones = [number[0] for number in _PHONE.finditer(_remove(rest, cards)) if _is_phone_length(number[0])]
     emails = _EMAIL.findall(plain)
     matches = {"email": emails, "phone": phones, "identity_number": identity, "card_number": cards}
     return {kind: texts[0] for kind, texts in matches.items() if texts}
@@ -63,5 +63,5 @@ def _satisfies_luhn(number: str) -> bool:
     return sum(doubled) % 10 == 0 and len(set(digits)) > 1
 
 
-def _has_digits_of_phone(number: str) -> bool:
+def _is_phone_length(number: str) -> bool:
     return _FEWEST_PHONE_DIGITS <= sum(map(str.isdigit, number)) <= _MOST_PHONE_DIGITS

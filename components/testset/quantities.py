@@ -53,7 +53,7 @@ def quantities(text: str) -> list[Quantity]:
     plain = unicodedata.normalize("NFKC", text)
     numbers = [_quantity_in_digits(number, plain) for number in _QUANTITY.finditer(plain)]
     numbers += [
-        Quantity(_value_of_numeral(numeral[2], numeral[3]), 1.0, 0.01 if numeral[1] else 1.0)
+        Quantity(_parse_numeral(numeral[2], numeral[3]), 1.0, 0.01 if numeral[1] else 1.0)
         for numeral in _NUMERAL.finditer(plain)
     ]
     return numbers + [Quantity(float(_WORDS[word.lower()]), 1.0) for word in _WORD.findall(plain)]
@@ -69,7 +69,7 @@ def _quantity_in_digits(number: re.Match[str], text: str) -> Quantity:
     return Quantity(sign * float(plain), 10.0 ** -len(plain.partition(".")[2]), factor)
 
 
-def _value_of_numeral(whole: str, decimals: str | None) -> float:
+def _parse_numeral(whole: str, decimals: str | None) -> float:
     """Return the value of 二十三, 两千零五 or 一万二千, and of plain digits such as 二〇一九."""
     if not set(whole) & {*_UNITS, "万", "亿"}:
         return float("".join(str(_DIGITS[digit]) for digit in whole) + (f".{_decimals(decimals)}" if decimals else ""))

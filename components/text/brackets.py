@@ -6,7 +6,7 @@ _KINDS = (re.compile(r"[\[\]{}]"), re.compile(r"[()]"))
 """Kinds counted separately, because "]" does not close "("."""
 
 
-def depth_of_brackets(text: str) -> int:
+def bracket_depth(text: str) -> int:
     """Return the largest number of brackets, or of parentheses, that are open at one place, whether closed later or
     not.
 

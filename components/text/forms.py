@@ -114,18 +114,18 @@ def _chinese_tokens(text: str, tokenize: Callable[[str], str]) -> Sequence[str]:
             continue
         before, after = bool(pieces[index - 1]), bool(pieces[index + 1])
         if len(piece) <= _LONGEST_RUN:
-            tokens.extend(_tokens_of_short_run(piece, before, after))
+            tokens.extend(_tokenize_short_run(piece, before, after))
         else:
-            tokens.extend(_tokens_of_run(piece, before, after, tokenize))
+            tokens.extend(_tokenize_run(piece, before, after, tokenize))
     return tokens
 
 
 @lru_cache(maxsize=50_000)
-def _tokens_of_short_run(run: str, before: bool, after: bool) -> Sequence[str]:
-    return _tokens_of_run(run, before, after, _short_run_tokenizer("zh"))
+def _tokenize_short_run(run: str, before: bool, after: bool) -> Sequence[str]:
+    return _tokenize_run(run, before, after, _short_run_tokenizer("zh"))
 
 
-def _tokens_of_run(run: str, before: bool, after: bool, tokenize: Callable[[str], str]) -> Sequence[str]:
+def _tokenize_run(run: str, before: bool, after: bool, tokenize: Callable[[str], str]) -> Sequence[str]:
     """Return the tokens of a run. `before` and `after` are true if Chinese characters are next to it."""
     tokens = tokenize(f"{_ANY_CHINESE * before}{run}{_ANY_CHINESE * after}").split()
     return tokens[before : len(tokens) - after]
@@ -175,7 +175,7 @@ class RougeChineseWords:
         """Yield the words of each text, in order."""
         for text, words in zip(texts, self.tokenizer.tokenize(texts), strict=True):
             if "\n" in text or _MANY_STOPS in text:
-                yield list(_words_of_lines(" ".join(words)))
+                yield list(_line_words(" ".join(words)))
             else:
                 yield [word for word in words if not word.isspace()]
 
@@ -184,7 +184,7 @@ _MANY_STOPS = "." * 6
 _END_OF_SENTENCE = re.compile(r"([。！？?]|\.{6})([^”’])")
 
 
-def _words_of_lines(joined: str) -> Iterator[str]:
+def _line_words(joined: str) -> Iterator[str]:
     for line in _END_OF_SENTENCE.sub(r"\1\n\2", joined).rstrip().split("\n"):
         if line:
             yield from line.split() or [""]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from components.gold_copies import MIN_OVERLAP
 from components.records import Documents
-from components.text.shared_passages import RUN, Segment, SharedPassages, segments, share_of_numbers
+from components.text.shared_passages import RUN, Segment, SharedPassages, contained_number_share, segments
 
 _MOST_CANDIDATES = 20
 """Most documents that are searched for a near copy. Text in more of them is boilerplate."""
@@ -106,7 +106,7 @@ def _find_exact(text: str, document: str, start: int | None) -> int | None:
 def _find_near(text: str, document: str) -> tuple[int, int] | None:
     """Return the stretch of a document that has most of a text, None if it has too little."""
     pieces = list(segments(text, document))
-    if not pieces or share_of_numbers(text, document) < MIN_OVERLAP:
+    if not pieces or contained_number_share(text, document) < MIN_OVERLAP:
         return None
     anchor = max(pieces, key=lambda piece: piece.length)
     within = [piece for piece in pieces if _is_beside(piece, anchor, len(text))]

@@ -173,7 +173,7 @@ def _coverage_mask(position: Ints, n_characters: int) -> NDArray[np.bool_]:
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
-def share_of_numbers(passage: str, document: str) -> float:
+def contained_number_share(passage: str, document: str) -> float:
     """Return the share of a passage's distinct numbers that a document contains; 1 for a passage without numbers."""
     numbers = set(_NUMBER.findall(passage))
     return len(numbers.intersection(_NUMBER.findall(document))) / len(numbers) if numbers else 1.0

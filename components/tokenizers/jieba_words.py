@@ -31,7 +31,7 @@ def _is_single(token: str) -> bool:
 
 
 @lru_cache(maxsize=200_000)
-def _words_of_run(run: str) -> tuple[str, ...]:
+def _split_run(run: str) -> tuple[str, ...]:
     """Return the words that jieba's HMM finds in a run of single characters.
 
     rjieba has the same dictionary and looks up the run itself, because loading jieba's dictionary takes a second.
@@ -48,7 +48,7 @@ def _apply_hmm(tokens: Iterable[str]) -> Iterator[str]:
     """Yield the words with the HMM, derived from the words without it: the HMM reads only runs of single characters."""
     for is_single, group in groupby(tokens, _is_single):
         words = list(group)
-        yield from _words_of_run("".join(words)) if is_single else words
+        yield from _split_run("".join(words)) if is_single else words
 
 
 def _cut_uncached(text: str, hmm: bool) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from components.tokenizers.places import Place, pieces_at
 _WORD = re.compile(r"[^\W_](?:[^\W_]|[.,'’-](?=[^\W_]))*")
 
 
-def places_of_words(text: str) -> list[Place]:
+def word_spans(text: str) -> list[Place]:
     """Return runs of letters and digits, with the points, apostrophes and hyphens inside them."""
     return [word.span() for word in _WORD.finditer(text)]
 
@@ -29,7 +29,7 @@ class PlainWords:
 
     def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
         """Return the words of each text; joined, they equal the text."""
-        return [pieces_at(text, places_of_words(text)) for text in texts]
+        return [pieces_at(text, word_spans(text)) for text in texts]
 
     def token_ends(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
         """Return the character offsets where the words end, int32."""

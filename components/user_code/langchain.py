@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from components.errors import ComponentError
 from components.pretrained.model_folder import missing_packages
 from components.user_code.calls import Parameters, function_problems, import_object, import_problems, line_of
-from components.user_code.langchain_runs import Recorded, handler_of
+from components.user_code.langchain_runs import Recorded, langchain_handler
 from components.user_code.passages import BadReply, preview
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def chain_answering(
     def answer(question: str, history: list[dict[str, str]]) -> object:
         recorded = Recorded()
         value = _input(question, history, question_key, history_key)
-        config: Any = {"callbacks": [handler_of(recorded)], "configurable": dict(configurable)}
+        config: Any = {"callbacks": [langchain_handler(recorded)], "configurable": dict(configurable)}
         return _reply(runnable.invoke(value, config), recorded)
 
     return answer

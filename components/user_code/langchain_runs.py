@@ -60,7 +60,7 @@ class Recorded:
         self.tokens += [getattr(message, "usage_metadata", None) for message in messages]
 
 
-def handler_of(recorded: Recorded) -> object:
+def langchain_handler(recorded: Recorded) -> object:
     """Return a callback handler of LangChain that fills `recorded`."""
     return _handler_class()(recorded)
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from components.errors import ComponentError, DamagedEntryError
 from components.fields import runtime_only
 from components.limits import too_small
-from components.openai_server.access import problems_of_key, problems_of_proxy, problems_of_url
+from components.openai_server.access import key_problems, proxy_problems, url_problems
 from components.pretrained.model_folder import missing_packages
 from components.protocols import Arrays
 from components.qdrant.connection import IN_PROCESS, connect
@@ -68,10 +68,10 @@ class Qdrant:
         if not self.base_url:
             problems.append(f"base_url: is empty, expected the server's address, such as {_EXAMPLE}")
         elif self.base_url != IN_PROCESS:
-            problems += problems_of_url(self.base_url, _EXAMPLE) or problems_of_proxy(self.base_url)
+            problems += url_problems(self.base_url, _EXAMPLE) or proxy_problems(self.base_url)
         return [
             *problems,
-            *problems_of_key(self.api_key_env),
+            *key_problems(self.api_key_env),
             *map(str, missing_packages(["qdrant_client"], "vector_index=qdrant", "qdrant")),
         ]
 

@@ -130,14 +130,14 @@ def _end_immediately() -> None:
 
 def _announce_waiting() -> None:
     """Name the threads for which the interpreter waits, if the command does not end within some seconds."""
-    if _threads_of_others():
+    if _other_threads():
         timer = threading.Timer(_PATIENCE_S, _say_waiting)
         timer.daemon = True
         timer.start()
 
 
 def _say_waiting() -> None:
-    names = ", ".join(thread.name for thread in _threads_of_others())
+    names = ", ".join(thread.name for thread in _other_threads())
     with suppress(OSError):
         sys.stderr.write(
             f"The command is done, but waits for threads that a component or a library started ({names}); Ctrl-C ends "
@@ -146,7 +146,7 @@ def _say_waiting() -> None:
         sys.stderr.flush()
 
 
-def _threads_of_others() -> list[threading.Thread]:
+def _other_threads() -> list[threading.Thread]:
     return [each for each in threading.enumerate() if not each.daemon and each is not threading.main_thread()]
 
 

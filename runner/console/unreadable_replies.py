@@ -20,7 +20,7 @@ normally, then the reply.
 """
 
 
-def reasons_of(unread: Iterable[str]) -> tuple[dict[str, int], str]:
+def count_reasons(unread: Iterable[str]) -> tuple[dict[str, int], str]:
     """Count reasons by kind, commonest first, and return the commonest single reason of the commonest kind.
 
     Both are empty without reasons.

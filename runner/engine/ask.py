@@ -73,7 +73,7 @@ class StoredReplies(Protocol):
         `hidden` names the variables whose values were hidden in an answer, by `request_id`.
         """
 
-    def hidden_in(self, replies: Collection[str]) -> dict[str, Sequence[str]]:
+    def hidden_variables(self, replies: Collection[str]) -> dict[str, Sequence[str]]:
         """Return the variables whose values were hidden in replies of the last `get_all`, by key."""
 
 
@@ -114,12 +114,12 @@ class Asker:
         """
         answers = self._replies.get_all(requests)
         self._report(len(answers), len(requests))
-        self._hidden_in |= self._replies.hidden_in(answers)
+        self._hidden_in |= self._replies.hidden_variables(answers)
         n_waits = 0
         while missing := [key for key in requests if key not in answers]:
             with self._replies.claims.take(missing) as claimed:
                 answers |= self._replies.get_all(missing)  # other processes may have received some replies
-                self._hidden_in |= self._replies.hidden_in(answers)
+                self._hidden_in |= self._replies.hidden_variables(answers)
                 claimed_requests = {key: requests[key] for key in missing if key in claimed and key not in answers}
                 for answer in self._ask(claimed_requests):
                     answers[answer.request_id] = answer

@@ -24,7 +24,7 @@ class OtherVersions:
     kinds: tuple[str, ...] = ()
 
 
-def results_of_other_versions(stages: Iterable[AnyStage], store: Store) -> OtherVersions:
+def count_other_versions(stages: Iterable[AnyStage], store: Store) -> OtherVersions:
     """Count the results in the folder of the store that other versions computed. Fetches no results from a bucket."""
     versions_by_stage = {stage: changed_versions(store.versions_of(stage.kind, stage.key)) for stage in stages}
     differing = {stage: versions for stage, versions in versions_by_stage.items() if versions}

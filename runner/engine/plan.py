@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 from components.errors import ConfigError
 from components.json_value import Json
 from runner.engine.identity import Models
-from runner.engine.outdated_results import ALL, OtherVersions, outdated_stages, results_of_other_versions
+from runner.engine.outdated_results import ALL, OtherVersions, count_other_versions, outdated_stages
 from runner.engine.request_counts import RequestCount, request_counts
 from runner.engine.stage import AnyStage
 from runner.engine.store import Store
@@ -109,7 +109,7 @@ def make_plan(targets: Sequence[tuple[AnyStage, int]], store: Store, fresh: Coll
         _kind_counts(stages, n_requested, cached, computed_by_plan, needed, levels),
         request_counts(needed, cached, store),
         tuple(_run_order(needed, turns, levels)),
-        results_of_other_versions([stages[key] for key in stages if key in cached], store),
+        count_other_versions([stages[key] for key in stages if key in cached], store),
         tuple(replaced),
     )
 

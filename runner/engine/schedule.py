@@ -220,7 +220,7 @@ class _Schedule:
             run = runs.pop()
             if run.failed:
                 self._failed[run.key] = run
-            for stage in self._waiting.freed_by(run.key):
+            for stage in self._waiting.release_dependents(run.key):
                 if inherited := inherited_failure(stage, self._failed):
                     runs.append(inherited)
                 else:
@@ -265,7 +265,7 @@ class _WaitingStages:
         """Add a stage that lost its worker. It forms a separate group, because workers may run it alone."""
         self._ready[stage.key] = [self._places[stage.key]]
 
-    def freed_by(self, key: str) -> Iterator[AnyStage]:
+    def release_dependents(self, key: str) -> Iterator[AnyStage]:
         """Yield the stages for which this was the last missing input."""
         for stage in self._followers[key]:
             self._n_missing[stage.key] -= 1

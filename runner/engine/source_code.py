@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from runner.engine.plugins.plugin_loading import loaded, require_unchanged, snapshot_of
+from runner.engine.plugins.plugin_loading import class_snapshot, loaded, require_unchanged
 from runner.engine.plugins.snapshot import installed_digest
 
 
@@ -18,7 +18,7 @@ def is_ours(cls: type) -> bool:
 
 def package_code(cls: type) -> str:
     """Return the SHA-256 (hex) of the user code that a class may depend on. "" for a class of this project."""
-    return "" if is_ours(cls) else snapshot_of(cls).digest
+    return "" if is_ours(cls) else class_snapshot(cls).digest
 
 
 def model_code(cls: type) -> str:
@@ -27,19 +27,19 @@ def model_code(cls: type) -> str:
 
     "" for a class of this project.
     """
-    return "" if is_ours(cls) else snapshot_of(cls).model_code(cls).digest
+    return "" if is_ours(cls) else class_snapshot(cls).model_code(cls).digest
 
 
 def model_modules(cls: type) -> Mapping[str, str]:
     """Return the modules behind `model_code` of a user's class, with the SHA-256 (hex) of each."""
-    return snapshot_of(cls).model_code(cls).modules
+    return class_snapshot(cls).model_code(cls).modules
 
 
 def current_digest(cls: type, opened: str) -> str:
     """Return the current SHA-256 (hex) of an item that `opened_by_model` returned in this or an earlier run, "" for a
     deleted file.
     """
-    return snapshot_of(cls).digest_of_opened(opened)
+    return class_snapshot(cls).opened_digest(opened)
 
 
 def require_equal_files(cls: type, *, as_model: bool = False) -> None:

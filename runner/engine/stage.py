@@ -213,7 +213,7 @@ class Stage(_Reader, ABC, Generic[T]):
     @cached_property
     def inputs(self) -> tuple["AnyStage", ...]:
         """Stages among the fields and `also_read`, in order, each once."""
-        stages = {leaf.key: leaf for leaf in _leaves_of_fields(self) if isinstance(leaf, Stage)}
+        stages = {leaf.key: leaf for leaf in _field_leaves(self) if isinstance(leaf, Stage)}
         return tuple(stages.values())
 
     @cached_property
@@ -230,7 +230,7 @@ class Stage(_Reader, ABC, Generic[T]):
             yield from parts_of(leaf)
 
     def _own_leaves(self) -> Iterator[object]:
-        return (leaf for leaf in _leaves_of_fields(self) if not isinstance(leaf, Stage))
+        return (leaf for leaf in _field_leaves(self) if not isinstance(leaf, Stage))
 
     @property
     def asks_a_server(self) -> bool:
@@ -276,7 +276,7 @@ def _describe_value(value: object) -> Json:
     return describe(value)
 
 
-def _leaves_of_fields(value: _Reader) -> Iterator[object]:
+def _field_leaves(value: _Reader) -> Iterator[object]:
     """Yield the values in the fields of a stage or a group: stages, components, plain values. Also `also_read`."""
     for field in _fields(value):
         yield from _leaves(getattr(value, field.name))
@@ -285,7 +285,7 @@ def _leaves_of_fields(value: _Reader) -> Iterator[object]:
 
 def _leaves(value: object) -> Iterator[object]:
     if isinstance(value, StageGroup):
-        yield from _leaves_of_fields(value)
+        yield from _field_leaves(value)
     elif isinstance(value, tuple):
         for item in value:
             yield from _leaves(item)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from components.errors import BudgetReached, ComponentError, DamagedEntryError, RagGridError, StoreError
-from components.loading import seconds_of_loading
+from components.loading import loading_seconds
 from components.openai_server.gate import Gate, use_gate
 from components.openai_server.received import use_received
 from components.pretrained.load_once import declare_needed
@@ -85,7 +85,7 @@ class Worker:
         except StageFailed as failure:  # the stage failed, or an input that had to be computed again
             return replace(failure.run, key=stage.key, kind=stage.kind, hidden=self._n_hidden())
         except BudgetReached as reached:
-            self._warn_of_hidden()  # the scheduler reports no outcome for a stage that a budget stopped
+            self._warn_of_hidden_values()  # the scheduler reports no outcome for a stage that a budget stopped
             return StageRun(stage.key, stage.kind, over_budget=str(reached))
         damaged, hidden = tuple(self._damaged), self._n_hidden() + Counter(outcome.hidden)
         return StageRun(stage.key, stage.kind, outcome.seconds, outcome.reused, damaged=damaged, hidden=hidden)
@@ -101,13 +101,13 @@ class Worker:
             raise failure.__cause__ or failure from None
         for damage in self._damaged:
             log.warning("damaged in the store, computed again: %s", damage)
-        self._warn_of_hidden()
+        self._warn_of_hidden_values()
 
     def _n_hidden(self) -> Counter[str]:
         """Count the answers with a hidden value in the stages computed since `run` began, by variable."""
         return sum(self._hidden.values(), Counter())
 
-    def _warn_of_hidden(self) -> None:
+    def _warn_of_hidden_values(self) -> None:
         for line in hidden_lines(self._n_hidden()):
             log.warning("%s", line)
 
@@ -177,7 +177,7 @@ class Worker:
     def _compute_and_store(self, stage: AnyStage, report: Report, lock: HeldLock, n_tries: int = _N_TRIES) -> StageRun:
         run = Run(stage, self._store, self._cache, report)
         declare_needed(stage.models)
-        started, loaded = time.perf_counter(), seconds_of_loading()
+        started, loaded = time.perf_counter(), loading_seconds()
         try:
             with use_gate(GateOfLock(self._gate, lock)), use_received(run.received):
                 try:
@@ -186,7 +186,7 @@ class Worker:
                     self._hidden[stage.key] = run.hidden
                     self._forget_changeable(stage)
             elapsed = time.perf_counter() - started
-            seconds = elapsed - (seconds_of_loading() - loaded)
+            seconds = elapsed - (loading_seconds() - loaded)
             parts = stage.codec.encode(result)
             for part in parts.values():
                 read_only(part)
@@ -201,11 +201,11 @@ class Worker:
         except BudgetReached:
             raise
         except StoreError:
-            if outcome := self._find_result_of_another(stage):
+            if outcome := self._find_foreign_result(stage):
                 return outcome
             raise
         except Exception as error:
-            if outcome := self._find_result_of_another(stage):
+            if outcome := self._find_foreign_result(stage):
                 return outcome
             raise StageFailed(_failure(stage, error)) from error
         entry = self._write(
@@ -229,7 +229,7 @@ class Worker:
             for input_stage in stage.inputs:
                 self._cache.forget(input_stage.key)
 
-    def _find_result_of_another(self, stage: AnyStage) -> StageRun | None:
+    def _find_foreign_result(self, stage: AnyStage) -> StageRun | None:
         """Return the outcome if another process, which presumed this one dead, has stored the result. Otherwise None.
 
         That process also removed the workspace, on which this one may have failed.

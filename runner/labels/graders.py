@@ -11,7 +11,7 @@ from runner.pipeline.building import build_component, plugins_of
 from runner.pipeline.settings import JudgeSettings
 
 
-def graders_of(config: Mapping[str, Json], items: Sequence[LabelledItem]) -> dict[str, Graded]:
+def labelled_graders(config: Mapping[str, Json], items: Sequence[LabelledItem]) -> dict[str, Graded]:
     """Return the judge's graders of the labelled metrics, by name.
 
     Raises ConfigError for a metric that the judge does not grade. Raises DataError for a label that is not one of the

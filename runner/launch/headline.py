@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from components.directions import direction_of
+from components.directions import metric_direction
 from components.errors import ConfigError
 from components.limits import did_you_mean
 from components.protocols import AnswersFrom, ContextMetric, RankingMetric
@@ -148,7 +148,7 @@ def headline_problems(cells: Sequence[Cell]) -> list[str]:
     if not headline:
         return []
     computed = {name: metric for cell in cells for name, metric in cell.computed_metrics.items()}
-    directions = {name: direction_of(metric, name) for name, metric in computed.items()}
+    directions = {name: metric_direction(metric, name) for name, metric in computed.items()}
     if directions.get(headline) is not None:
         return []
     if headline in directions:

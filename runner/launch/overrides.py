@@ -10,7 +10,7 @@ from components.errors import ConfigError
 from components.secrets.given import misplaced_in_override, named_variables
 from components.secrets.known import mark_variable
 from components.secrets.mask import current_mask
-from components.text.brackets import depth_of_brackets
+from components.text.brackets import bracket_depth
 from runner.results.cell_axes import key_of
 
 _PLAIN = re.compile(r"[\w.,:/=+~@%*|-]*", re.ASCII)
@@ -35,7 +35,7 @@ def quote_values(arguments: Sequence[str]) -> list[str]:
     problems += [
         f"{key_of(argument)}: got a value with {depth:,} nested brackets, expected at most {_DEEPEST}"
         for argument in arguments
-        if (depth := depth_of_brackets(argument)) > _DEEPEST
+        if (depth := bracket_depth(argument)) > _DEEPEST
     ]
     if problems:
         raise ConfigError(problems)

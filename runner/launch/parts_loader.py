@@ -92,7 +92,7 @@ class PartsLoader(ConfigLoaderImpl):  # type: ignore[misc]
         cache = repo.delegate.cache
         composed = DictConfig({})
         with flag_override(composed, "no_deepcopy_set_nodes", True):
-            for name, files in _files_of_parts(defaults, repo).items():
+            for name, files in _part_files(defaults, repo).items():
                 key = ("part", name, *((each.config_path, each.package) for each in files))
                 if key not in cache:
                     if len(files) > 1 and self._merges_into_another(files, repo):
@@ -193,7 +193,7 @@ def _registered_nodes(repo: Mapping[str, object]) -> Iterator[ConfigNode]:
         yield from _registered_nodes(entry) if isinstance(entry, dict) else [entry]
 
 
-def _files_of_parts(defaults: Sequence[ResultDefault], repo: IConfigRepository) -> dict[str, list[ResultDefault]]:
+def _part_files(defaults: Sequence[ResultDefault], repo: IConfigRepository) -> dict[str, list[ResultDefault]]:
     """Map each top-level name to the files that contribute to it, in the order of merging."""
     files: dict[str, list[ResultDefault]] = {}
     for each in defaults:

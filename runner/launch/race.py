@@ -18,7 +18,7 @@ from runner.engine.stage import AnyStage, Stage
 from runner.engine.store import Store
 from runner.engine.worker import read_cached
 from runner.launch.race_plan import PlannedRace
-from runner.pipeline.race_blocks import block_of, scoring_of_block
+from runner.pipeline.race_blocks import block_of, block_scoring
 from runner.pipeline.scoring.score_stages import Scoring
 
 RunStages = Callable[[Sequence[AnyStage]], Iterable[StageRun]]
@@ -69,7 +69,7 @@ class SweepRace:
         planned, live = self._planned, np.flatnonzero(self._race.live).tolist()
         block = block_of(planned.cells[0].graph.data, rows)
         stages = {
-            index: scoring_of_block(cell.request.cell, block, cell.pool, planned.metric)
+            index: block_scoring(cell.request.cell, block, cell.pool, planned.metric)
             for index, cell in enumerate(planned.cells)
             if index in live
         }

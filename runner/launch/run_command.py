@@ -73,7 +73,7 @@ def move_multirun_first(arguments: list[str]) -> list[str]:
     return [*flags[:1], *(argument for argument in arguments if argument not in flags)]
 
 
-def _see_packages_of_files(arguments: Sequence[str]) -> None:
+def _add_config_packages(arguments: Sequence[str]) -> None:
     """Let Hydra find files of packages in the working directory, for a user's search path. Raises FileNotFoundError if
     the directory was deleted.
     """
@@ -134,7 +134,7 @@ def run_hydra() -> None:
     environment shows the whole traceback.
     """
     try:
-        _see_packages_of_files(sys.argv[1:])
+        _add_config_packages(sys.argv[1:])
         sys.argv[1:] = quote_values(move_multirun_first(sys.argv[1:]))
         _check_flags(sys.argv[1:])
     except FileNotFoundError:

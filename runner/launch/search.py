@@ -16,7 +16,7 @@ from runner.engine.store import Store
 from runner.launch.search_jobs import SearchJobs
 from runner.launch.search_plan import PlannedSearch
 from runner.launch.search_strategies import Point, Scores, make_strategy
-from runner.pipeline.planned import Loaded, PlannedCell, SweepPlan, plan_cells, plan_of_cells
+from runner.pipeline.planned import Loaded, PlannedCell, SweepPlan, collect_plan, plan_cells
 from runner.results import CellResult
 from runner.results.partial_sweeps import OPTIMISTIC, chose_by_scores, search_text
 
@@ -60,7 +60,7 @@ class SweepSearch:
             waiting = list(points)
             while waiting and not self._is_over:
                 if cells := self._new_cells(waiting):
-                    yield plan_of_cells(cells, self._store)
+                    yield collect_plan(cells, self._store)
                     self._announce(self._line())
             if self._is_over:
                 break

@@ -11,7 +11,7 @@ from runner.console.styled_text import count
 from runner.engine.plan import Plan
 from runner.engine.request_counts import RequestCount
 from runner.engine.spending import Budget, Spending
-from runner.engine.spending.admission_gate import account_of
+from runner.engine.spending.admission_gate import model_account
 from runner.engine.stage import AnyStage
 from runner.pipeline.cell import Cell
 from runner.pipeline.corpus.chunk_facts import GRAPH
@@ -20,9 +20,9 @@ from runner.pipeline.search.expanding import EXPANDER
 from runner.results import CellResult
 
 
-def price_of(model: object, prices: Prices) -> Price | None:
+def model_price(model: object, prices: Prices) -> Price | None:
     """Return the price of a model, behind a server or in this process; None if no price list names it."""
-    account = account_of(model)
+    account = model_account(model)
     return prices.find(account.model, account.priced_at)
 
 
@@ -33,7 +33,7 @@ def usage_fields(usage: Mapping[str, Mapping[str, int | None]], cell: Cell) -> d
     """
     parts: dict[str, dict[str, Json]] = {}
     for part, counts in usage.items():
-        parts[part] = {**counts, "cost": _cost_of(counts, price_of(_model_of(part, cell), cell.prices))}
+        parts[part] = {**counts, "cost": _cost_of(counts, model_price(_model_of(part, cell), cell.prices))}
     costs = [each["cost"] for each in parts.values()]
     total = None if None in costs else float(sum(costs))
     return {"usage": parts, "cost": total, "currency": cell.prices.currency}
@@ -48,7 +48,7 @@ def _model_of(part: str, cell: Cell) -> object:
         judge = cell.judge.scores.get(name)
         return judge.llm if judge else getattr(cell.reviser, "llm", None)  # the check of a reviser is a metric, too
     if role in (EXPANDER, REFINER, GRAPH):
-        first, *others = _models_of_steps(role, cell)
+        first, *others = _step_models(role, cell)
         return first if all(other == first for other in others) else None
     component = getattr(cell, role)
     for nested in filter(None, name.split("/")):  # each part names a candidate of a selection or a step of a cascade
@@ -57,7 +57,7 @@ def _model_of(part: str, cell: Cell) -> object:
     return component.llm
 
 
-def _models_of_steps(role: str, cell: Cell) -> list[LLM]:
+def _step_models(role: str, cell: Cell) -> list[LLM]:
     """Return the language models of the steps of an expander or a refiner, or of the graphs of a retriever."""
     if role == GRAPH:
         return [arm.extractor.llm for arm in cell.retriever.arms if isinstance(arm, GraphArm)]
@@ -98,7 +98,7 @@ def bound_lines(plan: Plan, budget: Budget, prices: Prices) -> list[str]:
     repeated = [each for count in bounded for each in count.tokens_with_repeats or ()]
     n_tokens, cost = _n_tokens_and_cost(repeated, prices)
     charged = [llm for llm, _ in by_model if not _costs_nothing(llm)]
-    unpriced = sorted({getattr(llm, "model", type(llm).__name__) for llm in charged if not price_of(llm, prices)})
+    unpriced = sorted({getattr(llm, "model", type(llm).__name__) for llm in charged if not model_price(llm, prices)})
     shows_cost = bool(cost or (charged and not unpriced))
     text = f"at most about {_tokens_text(by_model, prices, shows_cost=shows_cost)}"
     if repeated != by_model:
@@ -132,7 +132,7 @@ def _costs_nothing(llm: object) -> bool:
 
 def _n_tokens_and_cost(by_model: Sequence[tuple[object, Tokens]], prices: Prices) -> tuple[int, float]:
     """Sum the tokens and their cost. Models without a price add no cost."""
-    priced_tokens = [(price_of(llm, prices), tokens) for llm, tokens in by_model]
+    priced_tokens = [(model_price(llm, prices), tokens) for llm, tokens in by_model]
     cost = sum(price.cost(tokens.n_prompt, tokens.n_completion) for price, tokens in priced_tokens if price)
     return sum(tokens.n_all for _, tokens in by_model), cost
 
@@ -156,7 +156,7 @@ def unpriced_models(stages: Iterable[AnyStage], prices: Prices) -> list[str]:
         for part in parts
         if hasattr(part, "account") or (isinstance(part, LLM) and part.answers_from is AnswersFrom.MESSAGES)
     ]
-    return list(dict.fromkeys(_model_name(part) for part in models if price_of(part, prices) is None))
+    return list(dict.fromkeys(_model_name(part) for part in models if model_price(part, prices) is None))
 
 
 def highest_cost(counts: Sequence[RequestCount], prices: Prices) -> tuple[float, int, int]:

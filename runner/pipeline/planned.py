@@ -140,7 +140,7 @@ def plan_cells(
     return tuple(planned.values())
 
 
-def plan_of_cells(cells: Sequence[PlannedCell], store: Store) -> SweepPlan:
+def collect_plan(cells: Sequence[PlannedCell], store: Store) -> SweepPlan:
     """Return the plan of some cells of a search. They may lack kinds of stages that `run.fresh` names."""
     kinds = {ALL, *(stage.kind for cell in cells for stage in cell.graph.result.upstream())}
     fresh = [kind for kind in cells[0].request.cell.run.fresh if kind in kinds]

@@ -33,7 +33,7 @@ def block_of(data: Data, rows: Sequence[int]) -> Data:
     return replace(data, samples=BlockSamples(data.samples.content, data.loaded, tuple(rows)), n_samples=len(rows))
 
 
-def scoring_of_block(cell: Cell, block: Data, pool: Data | None, metric: str) -> Stage[Scoring]:
+def block_scoring(cell: Cell, block: Data, pool: Data | None, metric: str) -> Stage[Scoring]:
     """Return the stage that scores the answers of a cell to a block, by the component of one metric alone."""
     scores = {name: each for name, each in cell.metrics.scores.items() if metric in each.names}
     graph = graph_of(replace(cell, metrics=replace(cell.metrics, scores=scores)), block, pool)

@@ -18,7 +18,7 @@ from runner.engine.checked_answers import safe_answer
 from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
-from runner.pipeline.answers.answer_stages import Answers, Prompts, usage_of
+from runner.pipeline.answers.answer_stages import Answers, Prompts, count_usage
 from runner.pipeline.answers.generating import Generation
 from runner.pipeline.answers.pipeline_replies import PipelineAnswers
 from runner.pipeline.answers.revising import RevisedPart, reviser_counts, revision_columns, unrevised_answers
@@ -108,7 +108,7 @@ class Result(Stage[CellSummary], kind="result", version=17, work=Work.BENCHMARK)
         """
         usage = {name: counts.usage for name, counts in step_counts.items()}
         if isinstance(unrevised_answers(self.answers), Answers | PipelineAnswers):
-            usage["answers"] = usage_of(answers)
+            usage["answers"] = count_usage(answers)
         for generation in self.generation:
             usage["answers"] = run.read(generation).usage
         for stage, scoring in zip(self.scorings, scorings, strict=True):

@@ -94,7 +94,7 @@ from runner.results.sample_groups import effective_groups_note, groups_note, too
 from runner.results.samples_file import columns_of, open_parquet, open_samples, read_columns, read_rows, read_samples
 from runner.results.scored_samples import Key, ScoredSamples, is_of_turns, read_scored
 from runner.results.set_files import read_testset
-from runner.results.timing import noise_of_seconds
+from runner.results.timing import latency_noise
 
 __all__ = [
     "BEST",
@@ -168,9 +168,9 @@ __all__ = [
     "is_of_turns",
     "known_costs",
     "larger_is_better",
+    "latency_noise",
     "load",
     "load_together",
-    "noise_of_seconds",
     "open_parquet",
     "open_samples",
     "paired_test",

@@ -22,7 +22,7 @@ from runner.results.costs import (
 from runner.results.indistinguishable_cells import find_indistinguishable_cells
 from runner.results.leaderboard_order import COVERAGE
 from runner.results.metric_components import sees_prompts
-from runner.results.timing import noise_of_seconds
+from runner.results.timing import latency_noise
 
 CONDITION = "retriever.noise_rate"
 """Axis that sets the difficulty of a test. It is a condition under which cells are compared, not an option to
@@ -151,7 +151,7 @@ def choose(
         return Choice(tied[0][0], groups, near_groups, tuple(compared), means, weighs_tokens)
     options = [cell for group in near_groups for cell in (group if weighs_tokens else [max(group, key=_coverage)])]
     cost = _tokens(options, weighs_tokens=weighs_tokens)
-    noise = noise_of_seconds(compared)
+    noise = latency_noise(compared)
     shares = [answered_share(cell) if weighs_tokens else 1.0 for cell in options]
     cheap = cheap_indices(
         [

@@ -167,7 +167,7 @@ def require_numbers(cell: CellResult) -> None:
                 raise TypeError(f"{path}.{name}: got {value!r}, expected a number")
 
 
-def require_numbers_of_sweep(sweep: SweepResult) -> None:
+def require_sweep_numbers(sweep: SweepResult) -> None:
     """Raise TypeError for an amount that was spent, or a count of a search, that is not a number, with its path."""
     amounts = [("spent", name, sweep.spent.get(name) or 0) for name in _OF_SPENT]
     amounts += [("search", name, sweep.search.get(name)) for name in _OF_SEARCH if sweep.search]

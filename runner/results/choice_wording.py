@@ -93,11 +93,11 @@ def _recommend_best(choice: Choice, metric: str, by: str, name: Name) -> Prose:
         return prose("Take ", name(choice.cell), f"{first}, and ", _worse_cells(choice, name), ".")
     head = prose("Take ", name(choice.cell), f"{first}.")
     return head + prose(
-        "It does not differ significantly from ", _tied_cells(choice, metric, name), f"{_why_none_of_them(choice)}."
+        "It does not differ significantly from ", _tied_cells(choice, metric, name), f"{_exclusion_reason(choice)}."
     )
 
 
-def _why_none_of_them(choice: Choice) -> str:
+def _exclusion_reason(choice: Choice) -> str:
     """Return why no cell that may also be the best is the recommended one."""
     if choice.n_tied - len(choice.tied[0]) == 1 and len(choice.near) == 1:
         return ", which is more than one standard error worse"

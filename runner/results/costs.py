@@ -131,7 +131,7 @@ def cheap_indices(tokens: Sequence[float | None], seconds: Sequence[float | None
 
     These have the fewest tokens, where hardly more counts as equal. Of these, they are the fastest, where a difference
     that a person does not notice or that `noise` explains counts as equal. Noise is in seconds: see
-    `timing.noise_of_seconds`. A cell with an unknown cost is not excluded by it.
+    `timing.latency_noise`. A cell with an unknown cost is not excluded by it.
     """
     limit = min((value for value in tokens if value is not None), default=0.0) * EQUALLY_CHEAP
     indices = [index for index, value in enumerate(tokens) if value is None or value <= limit]

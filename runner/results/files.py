@@ -22,7 +22,7 @@ from runner.results.cell_result import (
     CellResult,
     SweepResult,
     require_numbers,
-    require_numbers_of_sweep,
+    require_sweep_numbers,
 )
 from runner.results.json_types import require_types
 from runner.results.sealed_json import pop_checksum, read_content, seal_json
@@ -161,7 +161,7 @@ def read_sweep(sweep_dir: Path) -> SweepResult:
     """Read a sweep's description. Raises DataError if `sweep.json` is missing, damaged or inconsistent."""
     sweep = _read(sweep_dir / "sweep.json", SweepResult)
     try:
-        require_numbers_of_sweep(sweep)
+        require_sweep_numbers(sweep)
     except TypeError as error:
         raise DataError(f"{sweep_dir / 'sweep.json'}: not a result file ({error})") from error
     if any(not isinstance(cell.get("cell_id"), str) for cell in sweep.cells):

@@ -19,7 +19,7 @@ _ALL_STAGES = "all stages"
 Components = tuple[tuple[str, Json], ...]
 
 
-def noise_of_seconds(cells: Sequence[CellResult]) -> dict[str, float]:
+def latency_noise(cells: Sequence[CellResult]) -> dict[str, float]:
     """Return the noise of each cell's median seconds per question, in seconds, by cell id.
 
     `cells` are all cells of a sweep. A stage that all of them share cannot make one slower, so its noise is left out.
@@ -32,7 +32,7 @@ def noise_of_seconds(cells: Sequence[CellResult]) -> dict[str, float]:
             measured.setdefault((_components(cell), kind), set()).add(seconds)
     return {
         cell.cell_id: hypot(
-            _noise_of_answers(cell),
+            _answer_noise(cell),
             *(
                 _spread(measured[_components(cell), kind], seconds)
                 for kind, seconds in _stages(cell).items()
@@ -64,7 +64,7 @@ def _spread(measured: Iterable[float], fallback: float) -> float:
     return max(values) - min(values) if len(values) > 1 else fallback
 
 
-def _noise_of_answers(cell: CellResult) -> float:
+def _answer_noise(cell: CellResult) -> float:
     """Return the standard deviation of a single answer's seconds.
 
     Answers that all took equally long were timed together, so all of their time counts.

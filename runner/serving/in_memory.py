@@ -91,7 +91,7 @@ class _NoReplies:
     def get_all(self, keys: Iterable[str]) -> dict[str, Answer]:
         return {}
 
-    def hidden_in(self, replies: Collection[str]) -> dict[str, Sequence[str]]:
+    def hidden_variables(self, replies: Collection[str]) -> dict[str, Sequence[str]]:
         return {}
 
     def add_all(self, answers: Sequence[Answer], hidden: Mapping[str, Sequence[str]]) -> list[Answer]:

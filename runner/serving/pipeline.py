@@ -64,7 +64,7 @@ class Pipeline:
             subset: served_graph(self._cell, data, data_facts(pool) if pool else None, reranker)
             for subset, reranker in chosen.items()
         }
-        needed = stages_of_graphs(list(self._graphs.values()))
+        needed = graph_stages(list(self._graphs.values()))
         self._cached = CachedStages(folder, needed, description.stage_files)
         self._choices = Choices(
             [subset for subset in self._graphs if subset], data.corpus_prefixes, _reads_conditions(self._cell)
@@ -184,7 +184,7 @@ def load_from(root: Path, *, trust: bool) -> Pipeline:
         raise DataError(f"{root}: cannot be loaded ({type(error).__name__}: {error}); export the cell again") from error
 
 
-def stages_of_graphs(graphs: Sequence[ServedGraph]) -> list[AnyStage]:
+def graph_stages(graphs: Sequence[ServedGraph]) -> list[AnyStage]:
     """Return the cached stages that any of the graphs needs, each once."""
     by_key = {stage.key: stage for graph in graphs for stage in needed_stages(graph.targets, graph.samples)}
     return list(by_key.values())

@@ -111,14 +111,14 @@ def _compare(pipeline: Pipeline, sample: Sample, expected: Mapping[str, Json]) -
     graph, run = pipeline.run_of(sample)
     difference = ""
     if graph.search:
-        difference = _difference_of_rankings(sweep_hits(graph.search, run), expected["retrieved"])
+        difference = _ranking_difference(sweep_hits(graph.search, run), expected["retrieved"])
     if expected["state"] in (AnswerState.NOT_ASKED, AnswerState.ERROR):
         return ComparedAnswer(sample.id, difference, None)
     (answer,) = run.read(graph.answers)
-    return ComparedAnswer(sample.id, difference, _difference_of_answers(answer, expected))
+    return ComparedAnswer(sample.id, difference, _answer_difference(answer, expected))
 
 
-def _difference_of_answers(answer: Answer, expected: Mapping[str, Json]) -> str:
+def _answer_difference(answer: Answer, expected: Mapping[str, Json]) -> str:
     if answer.state is AnswerState.ERROR:
         return f"got no answer: {answer.error}"
     if (answer.text, answer.state.value) == (expected["answer"], expected["state"]):
@@ -126,7 +126,7 @@ def _difference_of_answers(answer: Answer, expected: Mapping[str, Json]) -> str:
     return f"got {answer.text!r} ({answer.state}), the sweep has {expected['answer']!r} ({expected['state']})"
 
 
-def _difference_of_rankings(hits: Sequence[Mapping[str, Json]], expected: Sequence[Mapping[str, Json]]) -> str:
+def _ranking_difference(hits: Sequence[Mapping[str, Json]], expected: Sequence[Mapping[str, Json]]) -> str:
     if list(map(_place, hits)) == list(map(_place, expected)):
         return ""
     pairs = zip(hits, expected, strict=False)

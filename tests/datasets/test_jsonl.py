@@ -9,7 +9,7 @@ import pytest
 
 from components.datasets import document_files
 from components.datasets.jsonl import Jsonl
-from components.datasets.jsonl_samples import read_samples, slugs_of_paths
+from components.datasets.jsonl_samples import path_slugs, read_samples
 from components.errors import ConfigError, DataError
 from components.protocols import Dataset
 from components.records import Benchmark, Evidence, Kind, Sample, Turn
@@ -227,7 +227,7 @@ class TestFields:
 
 
 def test_slugs_of_similar_paths_are_distinct() -> None:
-    slugs = slugs_of_paths(["", "/", "Read/QA 1", "Read/QA 2", "read", "金融/基金", "/last//one"])
+    slugs = path_slugs(["", "/", "Read/QA 1", "Read/QA 2", "read", "金融/基金", "/last//one"])
     assert set(slugs) == {
         "Read",
         "Read/QA 1",

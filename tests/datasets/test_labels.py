@@ -11,7 +11,7 @@ from components.datasets.labels import (
     TOPIC_LABELS,
     slug_of_task,
     slug_of_topic,
-    slugs_of_topics,
+    topic_slugs,
 )
 
 SLUG = re.compile(r"[a-z0-9_]+")
@@ -38,7 +38,7 @@ def test_official_topic_and_task_names_have_labels() -> None:
 def test_topic_labels_cover_the_official_topic_tree(shared_data: Path) -> None:
     tree = json.loads((shared_data / "omnieval_layout" / "topic_tree.json").read_text(encoding="utf-8"))
     paths = [(area["topic_name"], topic["topic_name"]) for area in tree["sub_topics"] for topic in area["sub_topics"]]
-    assert {slug for slug, _ in slugs_of_topics(paths).values()} == set(TOPIC_LABELS)
+    assert {slug for slug, _ in topic_slugs(paths).values()} == set(TOPIC_LABELS)
 
 
 def test_unknown_task_name_is_its_own_label() -> None:
@@ -47,7 +47,7 @@ def test_unknown_task_name_is_its_own_label() -> None:
 
 
 def test_equal_topic_names_under_two_areas_are_distinguished() -> None:
-    slugs = slugs_of_topics([("银行", "基金"), ("投资", "基金"), ("投资", "区块链"), ("投资", "区块链")])
+    slugs = topic_slugs([("银行", "基金"), ("投资", "基金"), ("投资", "区块链"), ("投资", "区块链")])
     assert slugs["投资", "区块链"] == ("blockchain", "Blockchain")
     assert slugs["银行", "基金"][0] != slugs["投资", "基金"][0]
     assert slugs["银行", "基金"][1] == "银行 - 基金"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from components.forensics.sources import EvidenceUse, Shares, shares_of, use_of
+from components.forensics.sources import EvidenceUse, Shares, evidence_use, shares_of
 
 GOLD, OTHER = "The red bridge was built in 1887.", "A blue tower fell down in 1650."
 
@@ -37,4 +37,4 @@ def test_shared_runs_do_not_cross_passages() -> None:
     ],
 )
 def test_shares_of_gold_and_others_decide_the_evidence_use(gold: float, others: float, use: EvidenceUse) -> None:
-    assert use_of(Shares(gold, others)) is use
+    assert evidence_use(Shares(gold, others)) is use

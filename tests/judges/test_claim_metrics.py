@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from components.directions import direction_of
+from components.directions import metric_direction
 from components.judges.claim_metrics import ClaimMetrics
 from components.judges.claim_scores import CLAIM_METRICS
 from components.llms.scripted import Scripted
@@ -102,7 +102,7 @@ def test_claims_remark_shows_every_claim_with_its_sources() -> None:
     ]
 
 
-def test_right_claims_of_no_passage_are_self_knowledge() -> None:
+def test_right_claims_without_a_passage_count_as_self_knowledge() -> None:
     item = replace(ITEM, answer="乙。", passages=make_passages("无"))
     found = outcomes(METRIC, item, ScriptedJudge(script()))
     assert (found["self_knowledge"], found["hallucination"], found["faithfulness"]) == (1.0, 0.0, 0.0)
@@ -201,14 +201,14 @@ def test_claim_metrics_request_only_needed_comparisons(
 
 
 def test_claim_metrics_have_the_documented_directions() -> None:
-    assert {name for name in METRIC.names if direction_of(METRIC, name) is False} == {
+    assert {name for name in METRIC.names if metric_direction(METRIC, name) is False} == {
         "relevant_noise_sensitivity",
         "irrelevant_noise_sensitivity",
         "hallucination",
     }
-    assert direction_of(METRIC, "self_knowledge") is None
-    assert direction_of(METRIC, "overall_f1") is True
-    assert direction_of(ExactMatch(), "em") is True
+    assert metric_direction(METRIC, "self_knowledge") is None
+    assert metric_direction(METRIC, "overall_f1") is True
+    assert metric_direction(ExactMatch(), "em") is True
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from components.errors import DataError
-from components.judges.quest_eval_files import PublishedQuestions, hash_of_published, question_files, read_published
+from components.judges.quest_eval_files import PublishedQuestions, hash_published_files, question_files, read_published
 
 ENTRY = {"key_info": ["杭州"], "question": ["在哪？", "几座？"], "answers": ["杭州", "无法推断"]}
 
@@ -38,11 +38,11 @@ def test_questions_hash_covers_file_names_and_contents(tmp_path: Path) -> None:
     moved = tmp_path / "elsewhere"
     moved.mkdir()
     write(moved / first.name, {"a": ENTRY})
-    before = hash_of_published(first)
-    assert before == hash_of_published(moved) == hash_of_published(moved / first.name)
-    assert before != hash_of_published(write(moved / "HalluModified_quest_gt_save.json", {"a": ENTRY}))
+    before = hash_published_files(first)
+    assert before == hash_published_files(moved) == hash_published_files(moved / first.name)
+    assert before != hash_published_files(write(moved / "HalluModified_quest_gt_save.json", {"a": ENTRY}))
     write(first, {"a": {}})
-    assert hash_of_published(first) != before
+    assert hash_published_files(first) != before
 
 
 @pytest.mark.parametrize(

@@ -152,7 +152,7 @@ def test_vllm_server_of_a_killed_starter_stops_despite_waiting_processes(place: 
 from pathlib import Path
 from components.openai_server import managed
 command = [{str(place / "vllm")!r}, "serve", {str(tmp_path / "hangs")!r}, "--port"]
-managed.address_of(lambda port: [*command, str(port)], Path({str(folder)!r}), 60)
+managed.ensure_server(lambda port: [*command, str(port)], Path({str(folder)!r}), 60)
 """
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     with subprocess.Popen([sys.executable, "-c", program], env=environment) as starter:
@@ -178,7 +178,7 @@ def test_interrupted_start_leaves_no_vllm_server_behind(
     folder, command = tmp_path / "server", [str(place / "vllm"), "serve", str(tmp_path / "hangs"), "--port"]
     try:
         with pytest.raises(KeyboardInterrupt):
-            managed.address_of(lambda port: [*command, str(port)], folder, 60)
+            managed.ensure_server(lambda port: [*command, str(port)], folder, 60)
         wait_until(lambda: not servers(tmp_path))
     finally:
         managed._held.pop(folder).close()
@@ -218,7 +218,7 @@ def test_process_waiting_for_a_vllm_start_names_the_log(
 
     def start() -> None:
         with pytest.raises(ComponentError, match="ended before it was healthy"):
-            managed.address_of(lambda port: [str(place / "vllm"), "serve", str(place / "dies")], folder, 20)
+            managed.ensure_server(lambda port: [str(place / "vllm"), "serve", str(place / "dies")], folder, 20)
 
     with ThreadPoolExecutor() as threads:
         with FileLock(folder / "start.lock"):

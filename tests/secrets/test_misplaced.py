@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from components.openai_server.access import problems_of_key, problems_of_proxy, problems_of_url
+from components.openai_server.access import key_problems, proxy_problems, url_problems
 from components.secrets.given import misplaced_in_override, misplaced_secrets, named_variables
 from components.secrets.names import field_names_secret, is_variable_name, names_secret
 from tests.secrets.test_mask import random_secret
@@ -155,7 +155,7 @@ def test_key_in_place_of_a_variable_name_is_not_repeated() -> None:
     chance = random.Random(2)
     for _ in range(200):
         secret = random_secret(chance)
-        (problem,) = problems_of_key(secret)
+        (problem,) = key_problems(secret)
         assert secret not in problem
 
 
@@ -163,14 +163,14 @@ def test_key_in_place_of_a_variable_name_is_not_repeated() -> None:
 def test_unusable_proxy_is_refused_without_its_password(proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", proxy.format(NEVER))
     monkeypatch.setenv("no_proxy", "")
-    (problem,) = problems_of_proxy("http://model.invalid/v1")
+    (problem,) = proxy_problems("http://model.invalid/v1")
     assert NEVER not in problem
     monkeypatch.setenv("http_proxy", f"http://me:{NEVER}@host:3128")
-    assert problems_of_proxy("http://model.invalid/v1") == []
+    assert proxy_problems("http://model.invalid/v1") == []
 
 
 def test_unusable_address_error_hides_its_secret() -> None:
-    (problem,) = problems_of_url(f"ftp://hf_{NEVER}/v1")
+    (problem,) = url_problems(f"ftp://hf_{NEVER}/v1")
     assert NEVER not in problem
 
 

@@ -12,7 +12,7 @@ from components.statistics import (
     SampleScores,
     best_cells,
     contributions,
-    p_of_equality,
+    equal_cells_p_value,
     within_standard_error,
 )
 from tests.statistics.cells import scores_of
@@ -86,7 +86,7 @@ def test_dropped_cell_no_longer_hides_the_next_cell() -> None:
 
 def test_later_rounds_reuse_the_resamples_of_the_first_round(monkeypatch: pytest.MonkeyPatch) -> None:
     n_measured = n_rounds = 0
-    largest_of_first, of = best_module._largest_of_first, best_module._LargestByChance.among
+    largest_of_first, of = best_module._largest_differences, best_module._LargestByChance.among
 
     def counted(measure: best_module.BestMeasure, order: NDArray[np.int64]) -> list[NDArray[np.float64]]:
         nonlocal n_measured
@@ -100,7 +100,7 @@ def test_later_rounds_reuse_the_resamples_of_the_first_round(monkeypatch: pytest
 
     scores = scores_of(cells(5, 1.0, 1.0, 0.9, 0.5, 0.3, 0.0, -1.0), np.arange(N))
     expected = best(scores)
-    monkeypatch.setattr(best_module, "_largest_of_first", counted)
+    monkeypatch.setattr(best_module, "_largest_differences", counted)
     monkeypatch.setattr(best_module._LargestByChance, "among", counted_round)
     assert (best(scores).p == expected.p).all()
     assert n_rounds > 2
@@ -136,14 +136,14 @@ def test_best_cells_without_samples_have_no_p_values() -> None:
 def test_equality_p_value_is_the_smallest_cell_p_value(difference: float) -> None:
     scores = scores_of(cells(11, 0.0, 0.0, difference), np.arange(N))
     found = best_cells(scores, larger_is_better=True, alpha=0.01, n_resamples=4000, seed=0)
-    assert p_of_equality(scores, n_resamples=4000, seed=0) == pytest.approx(found.p.min(), abs=1e-9)
+    assert equal_cells_p_value(scores, n_resamples=4000, seed=0) == pytest.approx(found.p.min(), abs=1e-9)
 
 
 def test_clearly_equal_cells_take_few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
     n_made = []
     of_all = best_module.swaps
     monkeypatch.setattr(best_module, "swaps", lambda n, made, seed: n_made.append(made) or of_all(n, made, seed))
-    assert p_of_equality(scores_of(cells(12, 0.0, 0.0, 0.0), np.arange(N)), n_resamples=4000, seed=0) > 0.1
+    assert equal_cells_p_value(scores_of(cells(12, 0.0, 0.0, 0.0), np.arange(N)), n_resamples=4000, seed=0) > 0.1
     assert set(n_made) == {199}
 
 
@@ -151,7 +151,7 @@ def test_stagewise_test_of_equal_cells_keeps_its_level() -> None:
     random = np.random.default_rng(13)
     n_sweeps, level = 150, 0.05
     sweeps = (scores_of(list(random.normal(size=(2, 20))), np.arange(20)) for _ in range(n_sweeps))
-    n_false = sum(p_of_equality(sweep, n_resamples=999, seed=0) <= level for sweep in sweeps)
+    n_false = sum(equal_cells_p_value(sweep, n_resamples=999, seed=0) <= level for sweep in sweeps)
     assert stats.binom.ppf(0.001, n_sweeps, level) <= n_false <= stats.binom.ppf(0.99, n_sweeps, level)
 
 

@@ -10,7 +10,7 @@ from components.statistics import (
     best_levels,
     contrasts,
     contributions,
-    critical_value_of_any_two,
+    critical_range,
     pairs,
 )
 from tests.statistics.cells import scores_of
@@ -65,7 +65,7 @@ def test_contrast_p_value_and_critical_value_agree() -> None:
 def test_critical_value_of_normal_differences_equals_tukeys() -> None:
     scores = scores_of(values(4, *[0.0] * 6, n=400), np.arange(400))
     critical = contrasts(contributions(scores), weights(6), 4999, 0).tail().critical(0.05)
-    assert critical == pytest.approx(critical_value_of_any_two(6, 399, 0.05), rel=0.05)
+    assert critical == pytest.approx(critical_range(6, 399, 0.05), rel=0.05)
 
 
 def test_intervals_of_all_pairs_cover_simultaneously() -> None:

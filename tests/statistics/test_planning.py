@@ -10,8 +10,8 @@ from components.statistics import (
     Precision,
     assumed_precision,
     best_cells,
+    critical_range,
     critical_value,
-    critical_value_of_any_two,
     measured_precision,
     minimum_detectable_difference,
 )
@@ -28,11 +28,11 @@ def cells(n_cells: int, n: int = 60, *, skewed: bool = False) -> list[NDArray[np
 
 class TestTheLargestOfManyDifferences:
     def test_critical_value_of_two_cells_equals_a_single_comparison(self) -> None:
-        assert critical_value_of_any_two(2, 17, ALPHA) == pytest.approx(critical_value(17, ALPHA))
+        assert critical_range(2, 17, ALPHA) == pytest.approx(critical_value(17, ALPHA))
 
     @pytest.mark.parametrize(("n_cells", "df", "tabled"), [(3, 10, 3.877), (10, 60, 4.646)])
     def test_critical_values_of_many_cells_equal_printed_tables(self, n_cells: int, df: int, tabled: float) -> None:
-        assert critical_value_of_any_two(n_cells, df, ALPHA) * 2**0.5 == pytest.approx(tabled, abs=6e-3)
+        assert critical_range(n_cells, df, ALPHA) * 2**0.5 == pytest.approx(tabled, abs=6e-3)
 
 
 class TestMeasured:

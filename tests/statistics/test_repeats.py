@@ -109,13 +109,13 @@ def test_few_or_very_unequal_groups_have_no_intervals(sizes: list[int]) -> None:
     assert split is not None
     assert split.generation is not None
     assert [split.sample.low, split.sample.high, split.generation.low, split.generation.high] == [None] * 4
-    assert split.error_of_choice is not None
+    assert split.choice_error is not None
 
 
 def test_single_group_has_no_error() -> None:
     split = variance_split(simulated(30, (2, 1), (0.3, 0.2, 0.0)), np.zeros(30, dtype=np.int64))
     assert split is not None
-    assert (split.standard_error(2, 1), split.error_of_choice, split.sample.low) == (None, None, None)
+    assert (split.standard_error(2, 1), split.choice_error, split.sample.low) == (None, None, None)
 
 
 def test_single_sample_has_no_spread() -> None:

@@ -1,6 +1,6 @@
 """Runs of characters that passages and documents share."""
 
-from components.text.shared_passages import RUN, Segment, SharedPassages, segments, share_of_numbers
+from components.text.shared_passages import RUN, Segment, SharedPassages, contained_number_share, segments
 
 TEXT = "abcdefghijklmnopqrstuvwxyz0123456789"
 
@@ -70,5 +70,5 @@ def test_endless_repeats_are_compared_in_time() -> None:
 
 
 def test_share_of_repeated_numbers_is_computed() -> None:
-    assert share_of_numbers("1,200 and 3.5 and 7", "7 1,200") == 2 / 3
-    assert share_of_numbers("none", "7") == 1.0
+    assert contained_number_share("1,200 and 3.5 and 7", "7 1,200") == 2 / 3
+    assert contained_number_share("none", "7") == 1.0

@@ -87,13 +87,13 @@ class Form:
             if match := _UNPRINTABLE.search(text):
                 yield Finding("unprintable", f"character {ord(match[0]):#06x} after {text[: match.start()][-20:]!a}")
         if draft.kind in ASKED and question:
-            yield from self._flaws_of_question(question, references)
+            yield from self._question_flaws(question, references)
         yield from _other_languages(question, references, language)
         yield from _personal_data((question, *references), draft.kind)
         if not references or not all(references):
             yield Finding("reference_empty", f"{sum(map(bool, references))} of {len(references)} references have text")
 
-    def _flaws_of_question(self, question: str, references: Sequence[str]) -> Iterator[Finding]:
+    def _question_flaws(self, question: str, references: Sequence[str]) -> Iterator[Finding]:
         if len(question) < self.shortest_question:
             yield Finding("question_too_short", question)
         if len(question) > self.longest_question:

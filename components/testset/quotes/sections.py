@@ -28,7 +28,7 @@ class Sections:
         """Return the sentences as runs of neighbours."""
         runs: list[TextRun] = []
         for number in sorted(sentences):
-            if runs and runs[-1].last == number - 1 and self._are_of_one_extract(number - 1, number):
+            if runs and runs[-1].last == number - 1 and self._share_extract(number - 1, number):
                 runs[-1] = TextRun(runs[-1].first, number)
             else:
                 runs.append(TextRun(number, number))
@@ -55,8 +55,8 @@ class Sections:
         for n_added in range(most_added + 1):
             if self._is_unique(run):
                 return run
-            has_after = run.last + 1 < len(self.shown) and self._are_of_one_extract(run.last, run.last + 1)
-            has_before = run.first > 0 and self._are_of_one_extract(run.first - 1, run.first)
+            has_after = run.last + 1 < len(self.shown) and self._share_extract(run.last, run.last + 1)
+            has_before = run.first > 0 and self._share_extract(run.first - 1, run.first)
             if has_after and (n_added % 2 == 0 or not has_before):
                 run = TextRun(run.first, run.last + 1)
             elif has_before:
@@ -65,7 +65,7 @@ class Sections:
                 return None
         return None
 
-    def _are_of_one_extract(self, one: int, other: int) -> bool:
+    def _share_extract(self, one: int, other: int) -> bool:
         return self.shown[one].extract == self.shown[other].extract
 
     def _is_unique(self, run: TextRun) -> bool:

@@ -54,7 +54,7 @@ class Summary:
         return write_drafts(self, form, evidence, corpus, ask)
 
     def _read(self, name: str, evidence: EvidenceSet, reply: Reply) -> tuple[Draft, ...] | None:
-        event, summary, quotes = text_in(reply, "event"), text_in(reply, "summary"), _quotes_of_others(evidence, reply)
+        event, summary, quotes = text_in(reply, "event"), text_in(reply, "summary"), _context_quotes(evidence, reply)
         if not (event and summary and quotes):
             return None
         draft = Draft(
@@ -64,7 +64,7 @@ class Summary:
         return (draft,)
 
 
-def _quotes_of_others(evidence: EvidenceSet, reply: Reply) -> tuple[Quote, ...]:
+def _context_quotes(evidence: EvidenceSet, reply: Reply) -> tuple[Quote, ...]:
     """Return the quotes of documents that stay in the corpus. Their sentences follow the sentences of the source."""
     n_of_source = sum(sentence.extract == 0 for sentence in numbered_sentences(evidence.extracts))
     quotes = []

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from runner.engine.environment import versions_of_results
 from runner.engine.executors.foreign_results import differences, users_packages
 from runner.engine.executors.leftovers import clear_probes, new_probe
-from runner.engine.executors.ray_cluster_worker import Probe, Whereabouts
+from runner.engine.executors.ray_cluster_worker import NodeFacts, Probe
 from runner.engine.stage import AnyStage, Resources
 from runner.engine.store import Store
 from runner.engine.store.part_files import storage_errors
@@ -90,14 +90,14 @@ class Acceptance:
         if self.probe:
             self.probe.path.unlink(missing_ok=True)
 
-    def refusal(self, node: Node, whereabouts: Whereabouts) -> str:
+    def refusal(self, node: Node, facts: NodeFacts) -> str:
         """Return why a node is not used. "" if it is."""
-        if mismatches := differences(whereabouts.versions, self._versions):
+        if mismatches := differences(facts.versions, self._versions):
             return (
                 f"{refusal_prefix(node)}: {'; '.join(mismatches)}. Results depend on these: install the same "
                 "versions on all nodes, or take the node out of the cluster"
             )
-        if not whereabouts.has_store:
+        if not facts.has_store:
             return (
                 f"{refusal_prefix(node)}: run.store_dir {self._store.root} is not the same folder on node "
                 f"{node.address}. Choose a folder that all nodes share at the same path, such as one on NFS"

@@ -26,7 +26,7 @@ class Probe:
 
 
 @dataclass(frozen=True)
-class Whereabouts:
+class NodeFacts:
     """Facts about a node: the versions on which results depend, and whether its store is the same folder."""
 
     versions: Mapping[str, str]
@@ -43,13 +43,13 @@ class RayWorker:
         self._stages: dict[str, AnyStage] = {}
         self._pickled: list[bytes] = []
 
-    def look_around(self, packages: tuple[str, ...], probe: Probe | None) -> Whereabouts:
+    def node_facts(self, packages: tuple[str, ...], probe: Probe | None) -> NodeFacts:
         """Return the facts about this node. Results depend on the code of the user's `packages`."""
         from runner.engine.environment import versions_of_results
 
-        return Whereabouts(versions_of_results(packages), probe is None or _holds(probe))
+        return NodeFacts(versions_of_results(packages), probe is None or _holds(probe))
 
-    def settle_in(self, pickled_work: bytes, desk: "Actor", n_threads: int) -> None:
+    def load(self, pickled_work: bytes, desk: "Actor", n_threads: int) -> None:
         """Unpickle the stages and the store, and forward warnings from now on. Libraries use `n_threads` threads.
 
         Raises StoreError if the store cannot be opened from this node.
@@ -58,7 +58,7 @@ class RayWorker:
 
         from components.secrets.output import mask_output
         from components.threads import allot_threads
-        from runner.engine.executors.ray_cluster_desk import DeskGate, DeskLogHandler
+        from runner.engine.executors.ray_driver_actor import DeskGate, DeskLogHandler
         from runner.engine.worker import Worker
 
         mask_output()

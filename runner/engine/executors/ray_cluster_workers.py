@@ -10,8 +10,8 @@ from components.openai_server.gate import Gate
 from runner.console.ending_signals import endings_deferred
 from runner.engine.executors.protocol import Lost, Stages, StartPriority, Workers
 from runner.engine.executors.ray_cluster_actors import Call, end_actor, start_actor
-from runner.engine.executors.ray_cluster_desk import Desk, log_worker_lines
-from runner.engine.executors.ray_cluster_places import RayWorkerSlot, WorkerSlots
+from runner.engine.executors.ray_driver_actor import Desk, log_worker_lines
+from runner.engine.executors.ray_worker_slots import RayWorkerSlot, WorkerSlots
 from runner.engine.executors.resources import ByKind
 from runner.engine.outcome import StageRun
 from runner.engine.stage import AnyStage, Resources
@@ -45,7 +45,7 @@ class RayWorkers(Workers):
         self._news: Call = self._desk.news.remote()
         try:
             self._places.open(stages, store, self._desk)
-            self._start_first(self._places.need_of(next(iter(stages.values()))))
+            self._start_first(self._places.needed_resources(next(iter(stages.values()))))
         except BaseException:
             with endings_deferred():
                 self.stop()
@@ -67,7 +67,7 @@ class RayWorkers(Workers):
         return self._places.extend(stages)
 
     def room_for(self, stage: AnyStage) -> StartPriority:
-        need = self._places.need_of(stage)
+        need = self._places.needed_resources(stage)
         idle = self._places.idle_for(need)
         if any(stage.models <= place.models for place in idle):
             return StartPriority.READY
@@ -81,7 +81,7 @@ class RayWorkers(Workers):
         )
 
     def submit(self, stage: AnyStage) -> None:
-        idle = self._places.idle_for(self._places.need_of(stage))
+        idle = self._places.idle_for(self._places.needed_resources(stage))
         place = max(idle, key=lambda place: (stage.models <= place.models, not place.models))
         self._running[place.begin(stage)] = place
 

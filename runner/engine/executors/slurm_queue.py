@@ -123,7 +123,7 @@ class TaskQueue:
         """Add a task, which workers see after the next `write`. Raises OSError if the folder cannot be written."""
         self._n_put += 1
         task = SlurmTask(self._n_put, key, n_holders)
-        _path_of_waiting(self._folder, task.number).touch()
+        _waiting_path(self._folder, task.number).touch()
         self._change(task)
         return task
 
@@ -152,7 +152,7 @@ class TaskQueue:
 
     def is_taken_by(self, number: int, worker: str) -> bool:
         """Return True if a worker has taken a task, even if it died before reporting that."""
-        return _path_of_taken(self._folder, number, worker).exists()
+        return _taken_path(self._folder, number, worker).exists()
 
     def write(self) -> None:
         """Publish the waiting tasks to the workers. Raises OSError if the folder cannot be written."""
@@ -218,9 +218,9 @@ class TaskQueueReader:
         return -1 if self._models[task.key] <= self._loaded else task.n_holders
 
     def _claim(self, number: int) -> bool:
-        taken = _path_of_taken(self._folder, number, self._worker)
+        taken = _taken_path(self._folder, number, self._worker)
         try:
-            _path_of_waiting(self._folder, number).rename(taken)
+            _waiting_path(self._folder, number).rename(taken)
         except FileNotFoundError:
             # A network file system may have repeated a successful rename whose reply was lost.
             return taken.exists()
@@ -230,9 +230,9 @@ class TaskQueueReader:
 _WAITING = "waiting.json"
 
 
-def _path_of_waiting(folder: Path, number: int) -> Path:
+def _waiting_path(folder: Path, number: int) -> Path:
     return folder / "tasks" / str(number)
 
 
-def _path_of_taken(folder: Path, number: int, worker: str) -> Path:
+def _taken_path(folder: Path, number: int, worker: str) -> Path:
     return folder / "taken" / f"{number}.{worker}"

@@ -29,7 +29,7 @@ from runner.engine.environment import versions_of_results
 from runner.engine.executors.contexts import fork_or_spawn
 from runner.engine.executors.foreign_results import differences
 from runner.engine.executors.protocol import Stages
-from runner.engine.executors.slurm_pulse import DriverWatch
+from runner.engine.executors.slurm_heartbeat import DriverWatch
 from runner.engine.executors.slurm_queue import Journal, TaskQueueReader, Wait, journal_path
 from runner.engine.outcome import StageRun
 from runner.engine.plugins.plugin_loading import UserCode

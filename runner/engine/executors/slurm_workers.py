@@ -16,8 +16,8 @@ from runner.engine.executors.foreign_results import users_packages
 from runner.engine.executors.leftovers import clear_logs, clear_probes, clear_queues, drivers_in, new_probe, new_queue
 from runner.engine.executors.protocol import Lost, Stages, StartPriority, Workers, components_of
 from runner.engine.executors.slurm import Cluster, Slurm
+from runner.engine.executors.slurm_heartbeat import DriverPulse
 from runner.engine.executors.slurm_jobs import Jobs, SlurmJob, State
-from runner.engine.executors.slurm_pulse import DriverPulse
 from runner.engine.executors.slurm_queue import Journal, TaskQueue, Wait, journal_path, make_folders
 from runner.engine.executors.slurm_worker import Assignment, DepartureReason, run_of
 from runner.engine.identity import Models

@@ -86,7 +86,7 @@ def _is_computed(node: ast.AST, plain: frozenset[str]) -> bool:
         return not isinstance(node.right, ast.Constant)
     if isinstance(node, ast.BinOp):
         is_sum = isinstance(node.op, ast.Add | ast.Mod)
-        return is_sum and (_is_of_path(node.left) or (_is_of_path(node.right) and not _has_slash(node.right)))
+        return is_sum and (_is_path_part(node.left) or (_is_path_part(node.right) and not _has_slash(node.right)))
     if isinstance(node, ast.JoinedStr):
         return _computes_end(node.values)
     if isinstance(node, ast.Call):
@@ -157,7 +157,7 @@ def _finds_folder(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
         node = outer
 
 
-def _is_of_path(node: ast.AST) -> bool:
+def _is_path_part(node: ast.AST) -> bool:
     """Return True for a part of a path, in a sum of strings."""
     is_path = isinstance(node, ast.Call) and _name(node.func) in _SAME_PATH | _FOLDER
     return is_path or _has_slash(node) or _name(node) in ("altsep", "sep")

@@ -158,7 +158,7 @@ def require_unchanged(cls: type, *, as_model: bool = False) -> None:
     Covers data, and code that is loaded by its path. With `as_model`, only files that the replies of a language model
     depend on.
     """
-    known = snapshot_of(cls)
+    known = class_snapshot(cls)
     opened = [known.files[name] for name in opened_by_model(cls) if name in known.files] if as_model else []
     for file in (*known.read_by(cls if as_model else None), *opened):
         if file.has_changed:
@@ -172,7 +172,7 @@ def require_unchanged(cls: type, *, as_model: bool = False) -> None:
 
 def opened_by_model(cls: type) -> set[str]:
     """Return the files that a user's language model has opened so far, by names as in `Snapshot.opened_by`."""
-    return snapshot_of(cls).opened_by(cls, _state.opened)
+    return class_snapshot(cls).opened_by(cls, _state.opened)
 
 
 def allow_edits() -> None:
@@ -189,7 +189,7 @@ def code_class(component: object) -> type:
     return named if isinstance(named, type) else type(component)
 
 
-def snapshot_of(cls: type) -> Snapshot:
+def class_snapshot(cls: type) -> Snapshot:
     """Return the code that defined a class. For a package that no run has named, return the current files."""
     snapshot = _state.by_class.get(cls)
     if snapshot is None:

@@ -109,7 +109,7 @@ class Snapshot:
         packages = {f"{top_level(name)}{_DATA_NAMES}" for name in read}
         return read | packages | ({ALL_CODE} if imported.intersection(self.files) - modules.keys() else set())
 
-    def digest_of_opened(self, name: str) -> str:
+    def opened_digest(self, name: str) -> str:
         """Return the SHA-256 (hex) of an item of `opened_by` in this snapshot. It covers the content of a file ("" if
         it does not exist), or the names of all files below a folder.
         """
@@ -252,7 +252,7 @@ def _is_installed(place: Path) -> bool:
 
 def _places_of(package: str) -> Sequence[Path]:
     """Return the folders of a top-level package, or its file. () for others, such as a built-in module."""
-    spec = _spec_of(package)
+    spec = _find_spec(package)
     if spec is None:
         file = getattr(sys.modules.get(package), "__file__", None)
         return [Path(file)] if file else ()
@@ -261,7 +261,7 @@ def _places_of(package: str) -> Sequence[Path]:
     return [Path(spec.origin)] if spec.origin and spec.origin.endswith(SUFFIXES) else ()
 
 
-def _spec_of(package: str) -> ModuleSpec | None:
+def _find_spec(package: str) -> ModuleSpec | None:
     """Return the spec that a new process would find.
 
     A package of the same name that was imported from another folder hides it only if there is no other.

@@ -69,10 +69,10 @@ def _next(answers: Iterator[Answer], gate: Gate) -> Answer | None:
 
 
 def _attempt(llm: LLM, request: Request) -> Attempt:
-    return Attempt(account_of(llm), most_tokens(llm, request.messages), _LONGEST_ANSWER_S)
+    return Attempt(model_account(llm), most_tokens(llm, request.messages), _LONGEST_ANSWER_S)
 
 
-def account_of(model: object) -> Account:
+def model_account(model: object) -> Account:
     """Return the account of a model. A model without one gets an account without limits, which finds its price."""
     account = getattr(model, "account", None)
     if isinstance(account, Account):

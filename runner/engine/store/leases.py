@@ -88,10 +88,10 @@ class Leases:
                         path.unlink()
                 else:
                     needs.append(needed)
-        return union_of_leases(needs)
+        return join_leases(needs)
 
 
-def union_of_leases(needs: Sequence[frozenset[str] | None]) -> Leased:
+def join_leases(needs: Sequence[frozenset[str] | None]) -> Leased:
     """Return the number of runs and the union of their keys, None if one of them may need any result."""
     keys: set[str] = set()
     for needed in needs:

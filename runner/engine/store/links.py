@@ -22,7 +22,7 @@ workspaces.
 """
 
 
-def refuse_links_of_folders(root: Path) -> None:
+def refuse_folder_links(root: Path) -> None:
     """Raise StoreError if a folder of the store, or a folder of replies, is a symbolic link.
 
     Raises OSError if a folder cannot be listed.

@@ -79,10 +79,10 @@ class Remote(Protocol):
     def release(self, run_id: str) -> None:
         """Remove the lease of a run if the remote is available. Otherwise it ends with this process."""
 
-    def of_replies(self, folder: Path) -> Mirror:
+    def reply_mirror(self, folder: Path) -> Mirror:
         """Return the mirror of a folder of replies."""
 
-    def of_pair_scores(self, folder: Path) -> Mirror:
+    def pair_score_mirror(self, folder: Path) -> Mirror:
         """Return the mirror of a folder of scores."""
 
 
@@ -119,10 +119,10 @@ class NoRemote:
 
     def release(self, run_id: str) -> None: ...
 
-    def of_replies(self, folder: Path) -> Mirror:
+    def reply_mirror(self, folder: Path) -> Mirror:
         return NO_MIRROR
 
-    def of_pair_scores(self, folder: Path) -> Mirror:
+    def pair_score_mirror(self, folder: Path) -> Mirror:
         return NO_MIRROR
 
     def __reduce__(self) -> str:

@@ -121,7 +121,7 @@ class Replies:
             if not n_gone:  # files that are gone were merged into a new one, or pruned
                 return replies
 
-    def hidden_in(self, replies: Collection[str]) -> dict[str, Sequence[str]]:
+    def hidden_variables(self, replies: Collection[str]) -> dict[str, Sequence[str]]:
         """Return the variables whose values were hidden in replies of the last `get_all`, by key.
 
         Replies without a hidden value are left out.

@@ -18,7 +18,7 @@ from runner.engine.store.claims import Claims
 from runner.engine.store.held_locks import HeldLock
 from runner.engine.store.key_locks import abandoned_locks, hold_lease
 from runner.engine.store.leases import Leases
-from runner.engine.store.links import refuse_links, refuse_links_of_folders
+from runner.engine.store.links import refuse_folder_links, refuse_links
 from runner.engine.store.manifests import MANIFEST, Manifest, Manifests, write_manifest
 from runner.engine.store.pair_scores import PairScores
 from runner.engine.store.part_files import Part, checksum, file_name, mapped_file, storage_errors, write_part
@@ -72,7 +72,7 @@ class Store:
             self._check_description()
             return
         try:
-            refuse_links_of_folders(root)
+            refuse_folder_links(root)
             for name in ("entries", "replies", "pair_scores", "workspaces", "locks", "tmp"):
                 (root / name).mkdir(parents=True, exist_ok=True)
             probe = root / "tmp" / f"probe-{uuid.uuid4().hex}"
@@ -394,7 +394,7 @@ class Store:
         if key not in self._replies:
             claims = Claims(self.root / "locks" / f"replies-{key}.lock")
             folder = self.root / "replies" / key
-            self._replies[key] = Replies(folder, claims, self.writers, self._remote.of_replies(folder))
+            self._replies[key] = Replies(folder, claims, self.writers, self._remote.reply_mirror(folder))
         return self._replies[key]
 
     def received(self, key: str, owner: str) -> ReceivedNumbers:
@@ -406,7 +406,7 @@ class Store:
     def pair_scores(self, key: str) -> PairScores:
         """Return all scores of a reranker for one set of chunks, by query and chunk."""
         folder = self.root / "pair_scores" / key
-        return PairScores(folder, self._remote.of_pair_scores(folder))
+        return PairScores(folder, self._remote.pair_score_mirror(folder))
 
     def workspace(self, key: str) -> Path:
         """Return the folder for intermediate results of a long stage, and create it if necessary.

@@ -30,7 +30,7 @@ from runner.labels.claim_labels import LabelledClaim
 from runner.labels.label_files import LabelledItem
 from runner.labels.rating import Rated, questions_of
 from runner.pipeline.building import build_component, plugins_of
-from runner.pipeline.scoring.judging import purpose_of
+from runner.pipeline.scoring.judging import judge_purpose
 from runner.pipeline.settings import JudgeSettings
 from runner.results import cell_folders, corpus_texts, read_cell, read_samples
 from runner.results.hit_texts import texts_of
@@ -66,7 +66,7 @@ def rate_claims(judge: ChecksAnswers, claims: Sequence[LabelledClaim], store: St
         for item, of_item in groups
         for texts_of_item in [enumerate(_texts(judge, item), start=1)]
     ]
-    ask = asker_for(judge.llm, purpose_of(judge), store)
+    ask = asker_for(judge.llm, judge_purpose(judge), store)
     replies = iter(ClaimChecker.from_judge(judge).verdicts(list(chain.from_iterable(checks)), ask))
     questions = questions_of([LabelledItem(item, {}) for item, _ in groups])
     return [
@@ -124,7 +124,7 @@ def claims_to_label(
                 passages = tuple(map(Passage, texts_of(hits, corpus)))
                 items.setdefault((row["id"], row["answer"]), JudgeInput(_sample(row), row["answer"], passages))
     sampled = sorted(items.values(), key=lambda item: draw(0, f"{item.sample.id} {item.answer}"))[:n_answers]
-    ask = asker_for(judge.llm, purpose_of(judge), store)
+    ask = asker_for(judge.llm, judge_purpose(judge), store)
     extractor = ClaimExtractor(judge.system, judge.claim_prompt, judge.reminder, judge.max_claims, judge.max_attempts)
     replies = extractor.claims([SourceText("claims", item.sample, item.answer) for item in sampled], ask)
     with_claims = [

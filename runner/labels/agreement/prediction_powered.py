@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from components.statistics.grouped_mean import n_effective, shifts, variance_of_sum
+from components.statistics.grouped_mean import n_effective, shifts, sum_variance
 
 CONFIDENCE = 0.95
 FEWEST_LABELLED = 5
@@ -70,8 +70,8 @@ def prediction_powered(judged: Values, labels: Values, clusters: NDArray[np.int6
     parts[has_label] = shifts(residuals, known_clusters)
     if weight:
         parts[~has_label] = weight * shifts(unlabelled, other_clusters)
-    variance = variance_of_sum(parts, clusters) + _PSEUDO / n_labelled_clusters**2
-    labelled_variance = variance_of_sum(shifts(predicted - people, known_clusters), known_clusters)
+    variance = sum_variance(parts, clusters) + _PSEUDO / n_labelled_clusters**2
+    labelled_variance = sum_variance(shifts(predicted - people, known_clusters), known_clusters)
     variance_of_bias = labelled_variance + _PSEUDO_OF_BIAS / n_labelled_clusters**2
     half_of_bias = _quantile(n_groups) * np.sqrt(variance_of_bias)
     return PredictionPowered(

@@ -12,7 +12,7 @@ from components.pretrained.load_once import release_all_but
 from components.records import ScoreState
 from components.statistics.agreement import Agreement, Gain, agree, gain
 from runner.engine.store import open_store
-from runner.labels.graders import graders_of
+from runner.labels.graders import labelled_graders
 from runner.labels.label_files import LabelledItem, read_labels
 from runner.labels.rating import Rated, rate_items
 from runner.labels.training.prepared_folder import LABELS, TrainingManifest, read_manifest
@@ -76,7 +76,7 @@ def _rate_all(
     config = compose_config(
         quote_values([*chosen, *(f"judge.llm.{name}={value}" for name, value in fields.items()), *overrides])
     )
-    graders = graders_of(config, items)
+    graders = labelled_graders(config, items)
     _require_same_wording(graders.values(), manifest)
     store = open_store(config["run"]["store_dir"], config["run"]["cache_dir"])
     return [rated for grader in graders.values() for rated in rate_items(grader, items, store)]

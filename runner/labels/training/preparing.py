@@ -10,7 +10,7 @@ from components.clusters import component_ids
 from components.judges.graded import Graded
 from components.records import Sample
 from runner.engine.identity import describe, key_of
-from runner.labels.graders import graders_of
+from runner.labels.graders import labelled_graders
 from runner.labels.label_files import LabelledItem, read_labels
 from runner.labels.training.labelled_answers import LabelledQuestion, complete_items, questions_in
 from runner.labels.training.prepared_folder import SPLITS, TrainingManifest, file_contents, key_of_files, write_prepared
@@ -51,7 +51,7 @@ def prepare(preparation: Preparation, folder: Path) -> TrainingManifest:
         questions = questions_in(preparation.sweep_dir, (item.judged.sample.id for item in items))
         items = complete_items(items, questions)
     config = compose_config(quote_values([f"judge={preparation.judge}", NO_MODEL, *preparation.overrides]))
-    graders = graders_of(config, items)
+    graders = labelled_graders(config, items)
     training_pairs = pairs_of(graders.values(), items)
     groups = component_ids([_ties(item.judged.sample, questions) for item in items])
     strata: list[list[Hashable]] = [_strata(item) for item in items]

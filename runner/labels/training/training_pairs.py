@@ -96,7 +96,7 @@ def pairs_of(graders: Iterable[Graded], items: Sequence[LabelledItem]) -> Traini
     n_left_out: Counter[str] = Counter()
     for grader in graders:
         for index, item in enumerate(items):
-            for pair in _pairs_of_label(grader, index, item, n_left_out) if grader.name in item.labels else ():
+            for pair in _label_pairs(grader, index, item, n_left_out) if grader.name in item.labels else ():
                 first = pairs.setdefault((pair.metric, pair.messages), pair)
                 if _meaning(first) != _meaning(pair):
                     conflicts[_conflict(first, pair)] = None
@@ -109,7 +109,7 @@ def pairs_of(graders: Iterable[Graded], items: Sequence[LabelledItem]) -> Traini
     return TrainingPairs(tuple(pairs.values()), n_left_out)
 
 
-def _pairs_of_label(grader: Graded, index: int, item: LabelledItem, n_left_out: Counter[str]) -> list[TrainingPair]:
+def _label_pairs(grader: Graded, index: int, item: LabelledItem, n_left_out: Counter[str]) -> list[TrainingPair]:
     label, reason = item.labels[grader.name], item.reasons.get(grader.name, "").strip()
     if label == NOT_APPLICABLE and grader.not_applicable_grade is None and not grader.applicability:
         n_left_out[UNSAYABLE] += 1

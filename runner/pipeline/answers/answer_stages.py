@@ -77,7 +77,7 @@ def tokens_without_passages(llm: LLM, prompt: Prompt, samples: Sequence[Sample])
     return Tokens(int(tokens.n_prompt * share), int(tokens.n_completion * share))
 
 
-def usage_of(answers: Sequence[Answer]) -> dict[str, int | None]:
+def count_usage(answers: Sequence[Answer]) -> dict[str, int | None]:
     """Return the requests and tokens of answers that took one prompt each."""
     return {
         "n_requests": len(answers),

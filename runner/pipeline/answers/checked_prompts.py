@@ -54,12 +54,12 @@ def checked_examples(
     ):
         expected = f"expected an array of integers with {len(samples)} rows of {examples.n}"
         raise broken_contract(examples, f"returned {_describe(chosen)}, {expected}")
-    if problem := _problem_of_examples(chosen, samples, pool, frozenset(documents.ids)):
+    if problem := _examples_problem(chosen, samples, pool, frozenset(documents.ids)):
         raise broken_contract(examples, problem)
     return chosen.astype(np.int32)
 
 
-def _problem_of_examples(
+def _examples_problem(
     chosen: NDArray[np.integer], samples: Sequence[Sample], pool: Sequence[Sample], ids: frozenset[str]
 ) -> str:
     for row, column in np.argwhere((chosen < 0) | (chosen >= len(pool)))[:1]:
@@ -90,12 +90,12 @@ def checked_turns(
         raise broken_contract(history, f"returned {_describe(earlier)}, expected a list with a tuple per sample")
     turns = dict(enumerate(earlier))
     for row, sample in enumerate(samples):
-        if problem := _problem_of_turns(turns[row], sample, turns):
+        if problem := _turns_problem(turns[row], sample, turns):
             raise broken_contract(history, f"sample {sample.id!r}: {problem}")
     return [tuple(map(int, rows)) for rows in earlier]
 
 
-def _problem_of_turns(earlier: object, sample: Sample, turns: Mapping[int, Sequence[int]]) -> str:
+def _turns_problem(earlier: object, sample: Sample, turns: Mapping[int, Sequence[int]]) -> str:
     if not isinstance(earlier, list | tuple) or not all(isinstance(row, int | np.integer) for row in earlier):
         return f"got {_describe(earlier)}, expected a tuple of positions"
     if len(earlier) != len(sample.history):
@@ -120,13 +120,13 @@ def checked_generation(
             generator, f"returned {actual}, expected a list of one GeneratedAnswer per task ({len(tasks)})"
         )
     for answer, task in zip(answers, tasks, strict=True):
-        if problem := _problem_of_answer(answer, task.sample.id):
+        if problem := _answer_problem(answer, task.sample.id):
             raise broken_contract(generator, problem)
         checked_messages(answer.prompt, task.sample, generator)
     return answers
 
 
-def _problem_of_answer(answer: object, sample_id: str) -> str:
+def _answer_problem(answer: object, sample_id: str) -> str:
     """Describe a contract violation; "" without one."""
     if not isinstance(answer, GeneratedAnswer) or not isinstance(answer.answer, Answer):
         return f"got {type(answer).__name__} for sample {sample_id!r}, expected a GeneratedAnswer with an Answer"

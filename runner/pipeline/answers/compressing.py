@@ -19,7 +19,7 @@ from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, StageGroup, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.prompt_passages import RetrievedPassages
-from runner.pipeline.corpus.reply_counts import ReplyCounts, counts_of_step, model_problems, reply_counts
+from runner.pipeline.corpus.reply_counts import ReplyCounts, model_problems, reply_counts, step_counts
 from runner.pipeline.corpus.step_reports import LINE, StepReport
 
 PURPOSE = "compression"
@@ -275,7 +275,7 @@ class CompressionReport(StepReport):
 def compressor_counts(run: Run, compressed: Sequence[Compressed]) -> dict[str, ReplyCounts]:
     """Return the counts of a compressor that asked a language model, by COMPRESSOR; {} otherwise."""
     pieces = [run.read(stage) for stage in compressed if isinstance(stage.compressor, AskingCompressor)]
-    return counts_of_step(COMPRESSOR, pieces)
+    return step_counts(COMPRESSOR, pieces)
 
 
 def compressor_problems(compressor: AnyCompressor) -> list[str]:

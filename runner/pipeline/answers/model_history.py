@@ -17,7 +17,7 @@ from runner.engine.ask import total
 from runner.engine.codecs import Columns, Parts
 from runner.engine.stage import AnyStage, Stage, StageGroup, Work
 from runner.engine.stage_run import Run
-from runner.pipeline.answers.answer_stages import Messages, Prompts, usage_of
+from runner.pipeline.answers.answer_stages import Messages, Prompts, count_usage
 from runner.pipeline.answers.checked_prompts import checked_turns
 from runner.pipeline.answers.generating import Generation, GenerationCodec, generations
 from runner.pipeline.corpus.loaded_data import Samples, SamplesCodec, SampleSet
@@ -80,7 +80,7 @@ class AnsweredTurn(StageGroup):
     def usage(self, run: Run) -> Mapping[str, int | None]:
         """Return the usage of the turn's requests."""
         in_steps = [run.read(stage).usage for stage in generations(self.answers)]
-        return in_steps[0] if in_steps else usage_of(run.read(self.answers))
+        return in_steps[0] if in_steps else count_usage(run.read(self.answers))
 
 
 class OwnTurns(Stage[TurnSet], kind="turns", in_words="turns of conversations", version=1, work=Work.PER_QUERY):

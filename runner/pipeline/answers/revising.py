@@ -11,7 +11,7 @@ from components.json_value import Json
 from components.protocols import LLM, AnswersFrom, AnyReviser, Ask, Reviser, UnrevisedAnswers
 from components.records import Answer, AnswerCheck, AnswerState, AskedText, JudgeInput, Request, Sample
 from components.revisers.checking import PURPOSE
-from components.revisers.scores import remark_of
+from components.revisers.scores import verdict_text
 from components.secrets.mask import shortened
 from runner.engine.broken_contracts import broken_contract
 from runner.engine.codecs import Parts
@@ -20,7 +20,7 @@ from runner.engine.stage_run import Run
 from runner.pipeline.answers.answer_stages import AnswersCodec
 from runner.pipeline.answers.prompt_passages import PromptPassages
 from runner.pipeline.corpus.loaded_data import SampleSet
-from runner.pipeline.corpus.reply_counts import ReplyCounts, counts_of_step, model_problems, reply_counts
+from runner.pipeline.corpus.reply_counts import ReplyCounts, model_problems, reply_counts, step_counts
 
 REVISER = "reviser"
 """Name of the counts of a reviser. They are listed with the counts of judges."""
@@ -206,7 +206,7 @@ def revised_part(
     return (RevisedPart(Revised(reviser, samples, passages, answers, n_samples), answers),)
 
 
-def revisions_of(run: Run, parts: Sequence[RevisedPart]) -> dict[str, Revision]:
+def read_revisions(run: Run, parts: Sequence[RevisedPart]) -> dict[str, Revision]:
     """Return the revisions of all parts by the ids of their samples."""
     return {sample_id: revision for part in parts for sample_id, revision in part.of_samples(run).items()}
 
@@ -215,17 +215,17 @@ def revision_columns(run: Run, parts: Sequence[RevisedPart], samples: Sequence[S
     """Return the columns `first_answer` and `check` of the table of samples; {} without a reviser."""
     if not parts:
         return {}
-    revisions = revisions_of(run, parts)
+    revisions = read_revisions(run, parts)
     rows = [revisions.get(sample.id) for sample in samples]
     return {
         "first_answer": pa.array([revision.first.text if revision else "" for revision in rows], pa.large_string()),
-        "check": pa.array([remark_of(revision.check) if revision else "" for revision in rows], pa.large_string()),
+        "check": pa.array([verdict_text(revision.check) if revision else "" for revision in rows], pa.large_string()),
     }
 
 
 def reviser_counts(run: Run, parts: Sequence[RevisedPart]) -> dict[str, ReplyCounts]:
     """Return the counts of a reviser, by REVISER; {} without one."""
-    return counts_of_step(REVISER, [run.read(part.revised) for part in parts])
+    return step_counts(REVISER, [run.read(part.revised) for part in parts])
 
 
 def reviser_problems(reviser: AnyReviser, llm: LLM) -> list[str]:

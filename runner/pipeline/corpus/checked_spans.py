@@ -55,11 +55,11 @@ def check_origins(origins: Origins, texts: Sequence[str], originals: Sequence[st
 
     Origins are invalid if a piece is outside `texts` or `originals`, or if a copy differs from its original.
     """
-    if problem := _problem_of_origins(origins, texts, originals):
+    if problem := _origins_problem(origins, texts, originals):
         raise broken_contract(refinement, problem)
 
 
-def _problem_of_origins(origins: object, texts: Sequence[str], originals: Sequence[str]) -> str:
+def _origins_problem(origins: object, texts: Sequence[str], originals: Sequence[str]) -> str:
     """Describe a contract violation; "" without one."""
     if not isinstance(origins, Origins):
         return f"returned {type(origins).__name__} as origins, expected Origins"

@@ -15,7 +15,7 @@ from runner.engine.broken_contracts import broken_contract
 from runner.engine.codecs import Columns
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
-from runner.pipeline.corpus.reply_counts import ReplyCounts, counts_of_step, model_problems, reply_counts
+from runner.pipeline.corpus.reply_counts import ReplyCounts, model_problems, reply_counts, step_counts
 from runner.pipeline.corpus.text_passages import ChunkPassages
 
 PURPOSE = "facts"
@@ -116,7 +116,7 @@ class DistinctFacts(Stage[FactTable], kind="fact_table", in_words="distinct fact
 
 def fact_counts(run: Run, stages: Sequence[AskedFacts]) -> dict[str, ReplyCounts]:
     """Return the counts of facts by a language model under GRAPH; {} without any."""
-    return counts_of_step(GRAPH, map(run.read, stages))
+    return step_counts(GRAPH, map(run.read, stages))
 
 
 def extractor_problems(retriever: Retriever) -> list[str]:

@@ -20,7 +20,7 @@ from runner.engine.codecs import Columns, SinglePart
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.loaded_data import CorpusCodec, Data
-from runner.pipeline.corpus.reply_counts import ReplyCounts, counts_of_step, model_problems, reply_counts
+from runner.pipeline.corpus.reply_counts import ReplyCounts, model_problems, reply_counts, step_counts
 
 PURPOSE = "headers"
 HEADER = "header"
@@ -184,7 +184,7 @@ def asked_headers(searched: SearchedTexts) -> tuple[AskedHeaders, ...]:
 
 def header_counts(run: Run, stages: Sequence[AskedHeaders]) -> dict[str, ReplyCounts]:
     """Return the counts of headers by a language model under HEADER; {} without any."""
-    return counts_of_step(HEADER, map(run.read, stages))
+    return step_counts(HEADER, map(run.read, stages))
 
 
 def header_problems(header: Header) -> list[str]:

@@ -91,7 +91,7 @@ class ChunkVectors(Stage[Vectors], kind="vectors", in_words="vectors of chunks",
         return embedded_in_blocks(
             run,
             self.embedder,
-            list(blocks_of(self.embedder, len(chunks), self._documents_of_chunks(run))),
+            list(blocks_of(self.embedder, len(chunks), self._chunk_documents(run))),
             lambda rows: self._embed(run, chunks, rows, state),
             shares_received=bool(self.joined_by),
         )
@@ -107,7 +107,7 @@ class ChunkVectors(Stage[Vectors], kind="vectors", in_words="vectors of chunks",
             vectors = self.embedder.embed_chunks(some, state)
         return checked_vectors(vectors, rows.stop - rows.start, self.embedder)
 
-    def _documents_of_chunks(self, run: Run) -> NDArray[np.int32] | None:
+    def _chunk_documents(self, run: Run) -> NDArray[np.int32] | None:
         return run.read(self.chunks.chunks).document if reads_documents(self.embedder) else None
 
     def server_requests(self, run: Run) -> ServerRequests | None:

@@ -131,7 +131,7 @@ def partition_documents(
     return Partition(
         block,
         numbers,
-        [sha256(hashes[rows].tobytes()).hexdigest() for rows in _rows_of_blocks(block)],
+        [sha256(hashes[rows].tobytes()).hexdigest() for rows in _block_rows(block)],
         [np.unique(block[first:last]).tolist() for first, last in ranges],
     )
 
@@ -145,14 +145,14 @@ def _reusable_blocks(numbers: NDArray[np.uint64], known_blocks: Iterable[Blocks]
         positions = np.searchsorted(ordered, theirs)
         is_here = positions < len(ordered)
         is_here[is_here] = ordered[positions[is_here]] == theirs[is_here]
-        for members in _rows_of_blocks(block):
+        for members in _block_rows(block):
             if 0 < len(members) <= size and is_here[members].all():
                 rows = np.sort(order[positions[members]])
                 reusable.setdefault(rows.tobytes(), rows)
     return sorted(reusable.values(), key=lambda rows: (-len(rows), rows.tobytes()))
 
 
-def _rows_of_blocks(block: NDArray[np.int32]) -> list[NDArray[np.int64]]:
+def _block_rows(block: NDArray[np.int32]) -> list[NDArray[np.int64]]:
     """Return the rows of each block, ascending. A block number that does not occur has no rows."""
     ends = np.cumsum(np.bincount(block))
     return np.split(np.argsort(block, kind="stable"), ends)[:-1]  # the part after the last end is empty

@@ -26,7 +26,7 @@ from runner.engine.stage_run import Run
 from runner.pipeline.corpus.checked_spans import check_origins
 from runner.pipeline.corpus.loaded_data import CorpusCodec, Data, Samples, SampleSet
 from runner.pipeline.corpus.partition import prefix_range
-from runner.pipeline.corpus.reply_counts import ReplyCounts, counts_of_step, model_problems, reply_counts
+from runner.pipeline.corpus.reply_counts import ReplyCounts, model_problems, reply_counts, step_counts
 from runner.pipeline.corpus.step_reports import LINE, StepReport
 
 PURPOSE = "refining"
@@ -229,7 +229,7 @@ def asking_corpora(refined: Sequence[Refined]) -> tuple[AskedCorpus, ...]:
 
 def refiner_counts(run: Run, asking: Sequence[AskedCorpus]) -> dict[str, ReplyCounts]:
     """Return the counts of refinements by a language model under REFINER; {} without any."""
-    return counts_of_step(REFINER, map(run.read, asking))
+    return step_counts(REFINER, map(run.read, asking))
 
 
 def refiner_problems(refiner: Refiner) -> list[str]:

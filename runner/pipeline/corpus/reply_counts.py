@@ -68,7 +68,7 @@ class ModelReplies(Protocol):
         """Counts of requests and their tokens."""
 
 
-def counts_of_step(step: str, results: Iterable[ModelReplies]) -> dict[str, ReplyCounts]:
+def step_counts(step: str, results: Iterable[ModelReplies]) -> dict[str, ReplyCounts]:
     """Return the counts of a step by its name, summed over its stages that asked a language model; {} without any."""
     counts = [ReplyCounts(result.replies, result.usage) for result in results]
     return {step: sum_counts(counts)} if counts else {}

@@ -73,7 +73,7 @@ def read_lines(file: Path) -> list[ScoreLine]:
     return list(lines.values())
 
 
-def clusters_of_lines(lines: Sequence[ScoreLine]) -> NDArray[np.int64]:
+def line_clusters(lines: Sequence[ScoreLine]) -> NDArray[np.int64]:
     """Return the group of dependent lines of each line, int64[n_lines].
 
     `cluster` names a line's group. Lines without it are connected by their relevant documents. A line with neither

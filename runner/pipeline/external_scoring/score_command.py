@@ -19,7 +19,7 @@ from components.text.units import number_units
 from runner.console.display import make_console
 from runner.console.excluded_samples import excluded_texts
 from runner.console.written_files import require_other_files, write_lines
-from runner.pipeline.external_scoring.answer_lines import ScoreLine, clusters_of_lines, read_lines
+from runner.pipeline.external_scoring.answer_lines import ScoreLine, line_clusters, read_lines
 from runner.pipeline.external_scoring.metric_names import Scorer, metrics_by_name
 from runner.pipeline.external_scoring.quest_lines import QuestAnswers
 from runner.pipeline.scoring.aggregate import Scored, score_subsets
@@ -152,7 +152,7 @@ def summarize(scored: Mapping[str, Scored], lines: Sequence[ScoreLine]) -> dict[
     Includes the method of the interval and the number of clusters of lines that it is computed from. CRUD-RAG's BLEU
     also has the mean without empty answers, as published, and the number of empty answers.
     """
-    (entries,) = score_subsets(scored, [list(range(len(lines)))], Intervals(), clusters_of_lines(lines))
+    (entries,) = score_subsets(scored, [list(range(len(lines)))], Intervals(), line_clusters(lines))
     summary = {}
     for name, entry in entries.items():
         summary[name] = {

@@ -66,7 +66,7 @@ def aggregate(
     columns = _columns(scored)
     rows = list(subsets.values())
     intervals = interval.subset_intervals(columns, rows, clusters)
-    metrics = dict(zip(subsets, _entries_of_subsets(scored, rows, intervals), strict=True))
+    metrics = dict(zip(subsets, _subset_entries(scored, rows, intervals), strict=True))
     for name, column, metric_intervals in zip(scored, columns, zip(*intervals, strict=True), strict=True):
         pooled = pooled_entries(list(subsets), metric_intervals, interval.confidence, is_share=column.is_share)
         for subset, entry in pooled.items():
@@ -122,10 +122,10 @@ def score_subsets(
     scored: Mapping[str, Scored], subsets: Sequence[list[int]], interval: Intervals, clusters: NDArray[np.int64]
 ) -> list[dict[str, dict[str, Json]]]:
     """Return `{metric: {value, n, ...}}` for each of the subsets. `clusters` are the groups of all samples."""
-    return _entries_of_subsets(scored, subsets, interval.subset_intervals(_columns(scored), subsets, clusters))
+    return _subset_entries(scored, subsets, interval.subset_intervals(_columns(scored), subsets, clusters))
 
 
-def _entries_of_subsets(
+def _subset_entries(
     scored: Mapping[str, Scored], subsets: Sequence[list[int]], intervals: Sequence[Sequence[Interval]]
 ) -> list[dict[str, dict[str, Json]]]:
     counts = [_state_counts(scores.states, subsets) for _, scores in scored.values()]

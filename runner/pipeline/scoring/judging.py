@@ -13,7 +13,7 @@ from components.json_value import Json
 from components.metrics.interval import Intervals
 from components.protocols import Ask, JudgedMetric, JudgePreparation, JudgesByGold
 from components.records import Answer, Documents, JudgeInput, Sample, ScoreState
-from runner.console.unreadable_replies import reasons_of
+from runner.console.unreadable_replies import count_reasons
 from runner.engine.ask import total
 from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, StageGroup, Work
@@ -27,7 +27,7 @@ _JUDGE, _STATE = "judge/", "score_state/"
 _JUDGED = {ScoreState.VALUE, ScoreState.UNPARSABLE, ScoreState.FAILED}
 
 
-def purpose_of(metric: JudgedMetric) -> str:
+def judge_purpose(metric: JudgedMetric) -> str:
     """Return the purpose of a judge's requests, under which their replies are stored.
 
     If the wording or the limits of a judge change, replies to unchanged requests remain valid. Judges with a `purpose`
@@ -98,7 +98,7 @@ class PreparedJudge(
         return self.metric.n_rounds_to_prepare
 
     def make(self, run: Run) -> JudgeDecisions:
-        ask = run.ask(self.metric.llm, purpose_of(self.metric))
+        ask = run.ask(self.metric.llm, judge_purpose(self.metric))
         samples = run.read(self.samples).samples
         drawn = compress(samples, self.part.drawn_mask(samples)) if self.part else samples
         decisions = dict(prepare_judge(self.metric, list(drawn), lambda: self._read_documents(run), ask))
@@ -208,7 +208,7 @@ class JudgedScores(
         rows = [row for row in rows if left_out[row] is None]
         states = [reason or state for reason, state in zip(left_out, states, strict=True)]
         passages = list(self.passages.read(run))
-        ask = run.ask(self.metric.llm, purpose_of(self.metric))
+        ask = run.ask(self.metric.llm, judge_purpose(self.metric))
         inputs = [JudgeInput(samples[row], texts[row], passages[row]) for row in rows]
         prepared = run.read(self.preparation)
         # the plan needs the requests alone: nothing that this process would compute about the replies
@@ -295,7 +295,7 @@ def judge_counts(tables: Iterable[pa.Table]) -> dict[str, dict[str, Json]]:
 
     `n_judged` counts the samples to which a metric of the judge applies, including failed requests. `n_unparsable`
     counts the samples without a readable reply. These leave metrics with few samples, or with none. `reasons` and
-    `commonest` explain them (see `reasons_of`).
+    `commonest` explain them (see `count_reasons`).
     """
     counts: dict[str, dict[str, Json]] = {}
     for table in tables:
@@ -304,7 +304,7 @@ def judge_counts(tables: Iterable[pa.Table]) -> dict[str, dict[str, Json]]:
             of_samples = [set(sample_states) for sample_states in zip(*states, strict=True)]
             unparsable = [ScoreState.UNPARSABLE in sample_states for sample_states in of_samples]
             unread = (reason for reason, is_it in zip(table[name].to_pylist(), unparsable, strict=True) if is_it)
-            reasons, commonest = reasons_of(unread)
+            reasons, commonest = count_reasons(unread)
             counts[name.removeprefix(_JUDGE)] = {
                 "n_judged": sum(not sample_states.isdisjoint(_JUDGED) for sample_states in of_samples),
                 "n_unparsable": sum(unparsable),

@@ -9,7 +9,7 @@ from components.records import AnswerState, Scores, ScoreState
 from components.revisers.scores import LENGTHS, SHARES, SupportedAfter, outcome_of
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
-from runner.pipeline.answers.revising import RevisedPart, Revision, revisions_of
+from runner.pipeline.answers.revising import RevisedPart, Revision, read_revisions
 from runner.pipeline.corpus.loaded_data import SampleSet
 from runner.pipeline.scoring.score_stages import SCORING, Scoring, scoring
 
@@ -27,7 +27,7 @@ class RevisionScores(Stage[Scoring], kind="revision_scores", version=1, work=Wor
 
     def make(self, run: Run) -> Scoring:
         """Score the revisions. They ask no model."""
-        samples, revisions = run.read(self.samples).samples, revisions_of(run, self.parts)
+        samples, revisions = run.read(self.samples).samples, read_revisions(run, self.parts)
         rows = [revisions.get(sample.id) for sample in samples]
         values = {
             "supported_before": [outcome_of(revision.check) if revision else _FAILED for revision in rows],

@@ -33,7 +33,7 @@ from runner.pipeline.search.expanding import gives_one_query, reranking_queries,
 from runner.pipeline.search.filtering import FilteredDocuments, filter_reports, filtered_documents, filtered_hits
 from runner.pipeline.search.fusing import Ranking, joined_hits
 from runner.pipeline.search.graph_search import graph_reports
-from runner.pipeline.search.hit_ranks import RankingOfArm, names_of_arms
+from runner.pipeline.search.hit_ranks import RankingOfArm, search_names
 from runner.pipeline.search.iterating import iterated_search
 from runner.pipeline.search.picked_hits import PickedHits
 
@@ -146,7 +146,7 @@ def _rankings(
 ) -> list[tuple[tuple[str, ...], Ranking]]:
     """Return the names and the ranking of every arm for every variant of the query, among the allowed documents."""
     retriever, (data, chunks), rankings = cell.retriever, texts.searched, []
-    for arm, names in zip(retriever.arms, names_of_arms(retriever), strict=True):
+    for arm, names in zip(retriever.arms, search_names(retriever), strict=True):
         for variant in queries:
             assert isinstance(arm, CandidateArm | EncodedArm | GraphArm), "a picking arm is the only arm of a retriever"
             search = hits_of_arm(arm, data, chunks, variant, retriever.depth, is_first=is_first)

@@ -18,7 +18,7 @@ def checked_hits(hits: Hits, n_queries: int, n_chunks: int, component: object, *
     With `by_score`, no hit may have a higher score than the one before it. Raises ComponentError, which names the
     component's class, if they are invalid.
     """
-    if problem := _problem(hits, n_queries, n_chunks) or (_problem_of_order(hits) if by_score else ""):
+    if problem := _problem(hits, n_queries, n_chunks) or (_order_problem(hits) if by_score else ""):
         raise broken_contract(component, problem)
     return hits
 
@@ -49,7 +49,7 @@ def _problem(hits: object, n_queries: int, n_chunks: int) -> str:
     return ""
 
 
-def _problem_of_order(hits: Hits) -> str:
+def _order_problem(hits: Hits) -> str:
     """Describe the first hit with a higher score than the one before it; "" without one."""
     chunk, score = hits.chunk, hits.score
     for row, column in np.argwhere((chunk[:, 1:] >= 0) & (score[:, 1:] > score[:, :-1]))[:1]:
@@ -69,12 +69,12 @@ def checked_allowed(allowed: AllowedDocuments, n_samples: int, n_documents: int,
 
     Otherwise raises ComponentError, which names the filter's class.
     """
-    if problem := _problem_of_allowed(allowed, n_samples, n_documents):
+    if problem := _allowed_problem(allowed, n_samples, n_documents):
         raise broken_contract(a_filter, problem)
     return allowed
 
 
-def _problem_of_allowed(allowed: object, n_samples: int, n_documents: int) -> str:
+def _allowed_problem(allowed: object, n_samples: int, n_documents: int) -> str:
     """Describe a contract violation; "" without one."""
     if not isinstance(allowed, AllowedDocuments):
         return f"returned {type(allowed).__name__}, expected AllowedDocuments"

@@ -13,7 +13,7 @@ from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.loaded_data import Data, Samples
-from runner.pipeline.corpus.reply_counts import ReplyCounts, counts_of_step, model_problems, reply_counts
+from runner.pipeline.corpus.reply_counts import ReplyCounts, model_problems, reply_counts, step_counts
 from runner.pipeline.search.query_stages import SampleQueries, queries_of
 
 PURPOSE = "expansion"
@@ -104,7 +104,7 @@ def _queries(variant: AnyVariant, data: Data) -> Stage[Queries]:
 
 def asked_counts(run: Run, queries: Iterable[Stage[Queries]]) -> dict[str, ReplyCounts]:
     """Return the counts of queries by a language model under EXPANDER; {} without any."""
-    return counts_of_step(EXPANDER, [run.read(stage) for stage in queries if isinstance(stage, AskedQueries)])
+    return step_counts(EXPANDER, [run.read(stage) for stage in queries if isinstance(stage, AskedQueries)])
 
 
 def expander_problems(expander: Expander) -> list[str]:

@@ -70,7 +70,7 @@ class HitRanks(StageGroup):
         yield from (Hits(parents[hits.chunk], hits.score) for hits in rankings)
 
 
-def names_of_arms(retriever: Retriever) -> list[tuple[str, ...]]:
+def search_names(retriever: Retriever) -> list[tuple[str, ...]]:
     """Return the names of each search: its kind, and its name in `arm_names` if several are of that kind.
 
     A single search of its kind only has the kind, so that its column does not depend on its name.

@@ -32,7 +32,7 @@ from runner.pipeline.corpus.cell_texts import Texts
 from runner.pipeline.corpus.listed_documents import ListedDocuments
 from runner.pipeline.corpus.loaded_data import Samples
 from runner.pipeline.corpus.original_places import ranking_in_original
-from runner.pipeline.corpus.reply_counts import ReplyCounts, counts_of_step, model_problems, reply_counts
+from runner.pipeline.corpus.reply_counts import ReplyCounts, model_problems, reply_counts, step_counts
 from runner.pipeline.corpus.step_reports import LINE, StepReport
 from runner.pipeline.search.existing_index import index_arm
 from runner.pipeline.search.hit_columns import hit_table, spans_of
@@ -289,7 +289,7 @@ class IterationReport(StepReport):
 
     def asked(self, run: Run) -> dict[str, ReplyCounts]:
         """Return the counts of all decisions."""
-        return counts_of_step(ITERATIVE, (run.read(stage) for stage in self.decided))
+        return step_counts(ITERATIVE, (run.read(stage) for stage in self.decided))
 
     def facts(self, run: Run) -> Mapping[str, Json]:
         """Return the number of searches over all samples, and of gold units, with one entry per search.

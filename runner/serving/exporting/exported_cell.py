@@ -24,7 +24,7 @@ from runner.serving.folder_description import Description
 from runner.serving.folder_trust import foreign_code
 from runner.serving.graph import cell_of, served_graph, served_nodes
 from runner.serving.nodes import class_of, model_paths, without_alarms, without_data_sets
-from runner.serving.pipeline import stages_of_graphs
+from runner.serving.pipeline import graph_stages
 
 _ABOUT_THE_SWEEP = ("dataset", "metrics", "judge", "judge_repeat")
 """Groups of axes that determine the questions and the judging of answers."""
@@ -108,7 +108,7 @@ def collect_export(sweep: LoadedSweep, result: CellResult, store_dir: Path | Non
     used = frozenset[str]().union(*(graph.used for graph in graphs))
     nodes = without_data_sets({name: node for name, node in nodes.items() if name in used})
     foreign = [target for _, target in foreign_targets(nodes, "", ())]
-    stored = [store.find(stage) for stage in stages_of_graphs(graphs)]
+    stored = [store.find(stage) for stage in graph_stages(graphs)]
     folders = dict(model_paths(nodes))
     names = _names(folders)
     description = Description(

@@ -45,10 +45,10 @@ def requirements(parts: Iterable[object], code: Path) -> Requirements:
 
 def _distributions(imported: Iterable[str]) -> set[str]:
     """Return the installed distributions that contain these modules. A module without one is an optional import."""
-    return {name for module in imported for name in _distributions_of(module)}
+    return {name for module in imported for name in _find_distributions(module)}
 
 
-def _distributions_of(module: str) -> Sequence[str]:
+def _find_distributions(module: str) -> Sequence[str]:
     top = module.partition(".")[0]
     candidates = sorted(set(_by_package().get(top, ())))
     if len(candidates) < 2:

@@ -39,7 +39,7 @@ def is_accepted(ratings: Sequence[int], at_least: int) -> bool:
     return 2 * sum(rating >= at_least for rating in ratings) > len(ratings)
 
 
-def ratings_of(annotations: Sequence[Annotation]) -> dict[str, list[int]]:
+def ratings_by_sample(annotations: Sequence[Annotation]) -> dict[str, list[int]]:
     """Return the ratings of every rated sample, by sample id."""
     ratings: dict[str, list[int]] = {}
     for annotation in annotations:

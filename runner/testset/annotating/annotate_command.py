@@ -13,7 +13,7 @@ from runner.results.released_set import Testset
 from runner.results.set_files import holds_testset, read_testset, write_testset, write_testsets
 from runner.results.set_lines import line_of
 from runner.testset.annotating import annotation_tables as tables
-from runner.testset.annotating.acceptance import acceptance, acceptance_csv, is_accepted, ratings_of
+from runner.testset.annotating.acceptance import acceptance, acceptance_csv, is_accepted, ratings_by_sample
 from runner.testset.annotating.annotated_set import sample_per_cell
 from runner.testset.annotating.annotation_choices import AnnotationFormat, Language
 from runner.testset.annotating.annotation_files import read_annotations
@@ -21,7 +21,7 @@ from runner.testset.annotating.annotations import Annotated
 from runner.testset.annotating.annotator_agreement import annotator_agreement
 from runner.testset.annotating.annotator_wording import WORDINGS
 from runner.testset.annotating.disjoint_parts import split
-from runner.testset.annotating.gating import gates_of
+from runner.testset.annotating.gating import configured_gates
 from runner.testset.annotating.importing import import_annotations
 from runner.testset.annotating.label_studio_tasks import labelling_config, tasks_of
 from runner.testset.annotating.sheet import sheet_of
@@ -76,7 +76,7 @@ def _import(options: argparse.Namespace, testset: Testset) -> int:
     annotated = read_annotations(options.files, testset, options.annotator_from, accepts_parent=False)
     if annotated == Annotated():
         raise DataError("FILE: contains no annotations; export annotated tasks as JSON, or fill in the sheet")
-    new = import_annotations(testset, annotated.annotations, options.prefer, gates_of(testset))
+    new = import_annotations(testset, annotated.annotations, options.prefer, configured_gates(testset))
     lines_by_file = {"conflicts.jsonl": map(vars, new.conflicts), "rejected.jsonl": new.rejected}
     files = {name: b"".join(map(line_of, lines)) for name, lines in lines_by_file.items()}
     files = {name: content for name, content in files.items() if content}
@@ -115,7 +115,7 @@ def _agree(options: argparse.Namespace, testset: Testset) -> int:
 
 def _accept(options: argparse.Namespace, testset: Testset) -> int:
     annotated = read_annotations(options.files, testset, options.annotator_from, accepts_parent=True)
-    ratings = ratings_of(annotated.annotations)
+    ratings = ratings_by_sample(annotated.annotations)
     if not ratings:
         raise DataError(f"FILE: got {len(annotated.annotations)} annotations without a rating, expected some ratings")
     samples = [sample for sample in testset.samples if is_accepted(ratings.get(sample.id, ()), options.at)]

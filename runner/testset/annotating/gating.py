@@ -17,7 +17,7 @@ from runner.testset.making.model_free_inputs import TextsAlone, draft_of, refuse
 _LOCATION = "location"
 
 
-def gates_of(testset: Testset) -> dict[str, DraftGate]:
+def configured_gates(testset: Testset) -> dict[str, DraftGate]:
     """Return the gates that ask no model, by name, as the run that made the set configured them.
 
     A set of another origin is checked by all such gates. The gate that locates the writer's citations is left out,

@@ -88,13 +88,13 @@ def _as_document(row: Json) -> str:
 
 def _as_judgements(row: Json) -> str:
     if "gold_ids" in row:
-        return _as_judgements_of_bright(row)
+        return _convert_bright_judgements(row)
     named = next((names for names in (_QRELS_COLUMNS, _QRELS_COLUMNS_OF_C_MTEB) if row.keys() >= set(names)), row)
     cells = [row[name] for name in named]
     return "\t".join(map(str, cells))
 
 
-def _as_judgements_of_bright(row: Json) -> str:
+def _convert_bright_judgements(row: Json) -> str:
     if excluded := set(row.get("excluded_ids") or ()) - {_NONE_EXCLUDED}:
         raise DataError(
             f"query {row['id']}: {len(excluded)} documents are excluded from its results, which is not supported"

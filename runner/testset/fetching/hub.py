@@ -17,7 +17,7 @@ from urllib.request import HTTPRedirectHandler, HTTPSHandler, OpenerDirector, Re
 
 from components.errors import DataError
 from components.json_value import Json
-from components.openai_server.access import key_in, problems_of_key, problems_of_proxy, problems_of_url
+from components.openai_server.access import key_in, key_problems, proxy_problems, url_problems
 from components.openai_server.connection import trusting_context
 from components.openai_server.origin import MOST_REDIRECTS, REDIRECTS, origin_of
 
@@ -65,9 +65,9 @@ class Hub:
         self.endpoint = os.environ.get(_ENDPOINT, "").strip().rstrip("/") or HUB
         self._token = key_in(_TOKEN)
         problems = [
-            *(each.replace("base_url", _ENDPOINT, 1) for each in problems_of_url(self.endpoint, HUB)),
-            *(each.replace("api_key_env", _TOKEN, 1) for each in (problems_of_key(_TOKEN) if self._token else [])),
-        ] or problems_of_proxy(self.endpoint)
+            *(each.replace("base_url", _ENDPOINT, 1) for each in url_problems(self.endpoint, HUB)),
+            *(each.replace("api_key_env", _TOKEN, 1) for each in (key_problems(_TOKEN) if self._token else [])),
+        ] or proxy_problems(self.endpoint)
         if problems:
             raise DataError(problems)
         self._opener: OpenerDirector | None = None

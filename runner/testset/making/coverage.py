@@ -12,7 +12,7 @@ from runner.console.display import escape_formula
 from runner.output.heatmap import draw
 from runner.testset.making.draft_outcomes import DraftOutcome
 from runner.testset.making.generation_loop import NO_TOPIC, GenerationState
-from runner.testset.making.scheduling import Cell, n_lacking
+from runner.testset.making.scheduling import MatrixField, n_lacking
 
 TOO_RARE = "too few documents"
 NO_DOCUMENTS = "no document has this topic"
@@ -42,7 +42,7 @@ class Count:
         return self.reasons.total()
 
 
-def coverage(state: GenerationState) -> dict[Cell, Count]:
+def coverage(state: GenerationState) -> dict[MatrixField, Count]:
     """Return the counts of every cell, ordered by topic."""
     counts = {
         cell: Count(state.requested.per_cell, state.progress.n_documents[cell[0]]) for cell in state.requested.cells
@@ -60,7 +60,7 @@ def coverage(state: GenerationState) -> dict[Cell, Count]:
     return counts
 
 
-def _why_short(state: GenerationState, cell: Cell, count: Count) -> str:
+def _why_short(state: GenerationState, cell: MatrixField, count: Count) -> str:
     if state.stopped:
         return state.stopped
     if count.n_documents < state.requested.min_documents:
@@ -74,7 +74,7 @@ def _why_short(state: GenerationState, cell: Cell, count: Count) -> str:
     return NO_REMOVABLE if cell[1] in state.requested.removing else NO_EVIDENCE
 
 
-def as_csv(counts: Mapping[Cell, Count], labels: Mapping[str, str]) -> bytes:
+def as_csv(counts: Mapping[MatrixField, Count], labels: Mapping[str, str]) -> bytes:
     """Return CSV in UTF-8: a row per cell, a column per reason."""
     reasons = sorted({reason for count in counts.values() for reason in count.reasons})
     fields = ["topic", "task", "documents", "requested", "tried", "accepted", "rejected", "pending", "short", *reasons]
@@ -95,7 +95,7 @@ def as_csv(counts: Mapping[Cell, Count], labels: Mapping[str, str]) -> bytes:
     return text.getvalue().encode()
 
 
-def as_record(counts: Mapping[Cell, Count], labels: Mapping[str, str]) -> list[dict[str, Json]]:
+def as_record(counts: Mapping[MatrixField, Count], labels: Mapping[str, str]) -> list[dict[str, Json]]:
     """Return the counts as entries of the manifest."""
     return [
         {
@@ -112,7 +112,7 @@ def as_record(counts: Mapping[Cell, Count], labels: Mapping[str, str]) -> list[d
     ]
 
 
-def as_svg(counts: Mapping[Cell, Count], labels: Mapping[str, str]) -> bytes:
+def as_svg(counts: Mapping[MatrixField, Count], labels: Mapping[str, str]) -> bytes:
     """Return a heatmap of the accepted share of the requested samples, with the number of samples in small print."""
     topics = list(dict.fromkeys(topic for topic, _ in counts))
     tasks = list(dict.fromkeys(task for _, task in counts))

@@ -8,7 +8,7 @@ from enum import StrEnum
 from components.testset.gates.inspection import NEEDS_SECOND_CORRECTION
 from components.testset.records import Draft, EvidenceSet, GateVerdict, NotDrafted, Refusal, VerdictState, WrittenDraft
 from runner.testset.making.generation_stages import GateResult, Judged, is_correction
-from runner.testset.making.scheduling import Cell
+from runner.testset.making.scheduling import MatrixField
 
 DRAFTING = "draft"
 """Name of the writing step in records that name gates."""
@@ -41,7 +41,7 @@ class EvidenceOutcome:
     yet.
     """
 
-    cell: Cell
+    cell: MatrixField
     evidence: EvidenceSet
     wave: int
     outcome: DraftOutcome
@@ -72,20 +72,24 @@ class GatePass:
 
 
 def outcomes(
-    batch: Sequence[tuple[Cell, EvidenceSet]], wave: int, written: WrittenDraft, first: GatePass, second: GatePass
+    batch: Sequence[tuple[MatrixField, EvidenceSet]],
+    wave: int,
+    written: WrittenDraft,
+    first: GatePass,
+    second: GatePass,
 ) -> list[EvidenceOutcome]:
     """Return the outcomes of the evidence sets of one task, in their order. `second` is the pass of the corrected
     drafts.
     """
-    fates = _fates(written.drafts, first, second)
+    results = _final_results(written.drafts, first, second)
     drafts: dict[str, list[Draft]] = defaultdict(list)
     for draft in written.drafts:
         drafts[draft.evidence.id].append(draft)
     refused = {refusal.evidence.id: refusal for refusal in written.not_drafted}
     return [
-        _outcome_of_drafts(cell, evidence, wave, [fates[draft.id] for draft in _sort_by_turn(drafts[evidence.id])])
+        _drafts_outcome(cell, evidence, wave, [results[draft.id] for draft in _sort_by_turn(drafts[evidence.id])])
         if drafts[evidence.id]
-        else _outcome_of_refusal(cell, evidence, wave, refused[evidence.id])
+        else _refusal_outcome(cell, evidence, wave, refused[evidence.id])
         for cell, evidence in batch
     ]
 
@@ -94,14 +98,14 @@ def _sort_by_turn(drafts: Iterable[Draft]) -> list[Draft]:
     return sorted(drafts, key=lambda draft: draft.turn)
 
 
-_Fate = Tagged | Judged
+_FinalResult = Tagged | Judged
 """A draft that passed all gates, or the verdict of the gate that stopped it."""
 
 
-def _fates(drafts: Sequence[Draft], first: GatePass, second: GatePass) -> dict[str, _Fate]:
-    """Return the fate of each draft by its original id."""
+def _final_results(drafts: Sequence[Draft], first: GatePass, second: GatePass) -> dict[str, _FinalResult]:
+    """Return the result of each draft by its original id."""
     survivors, judged = (first.survivors(), second.survivors()), (first.judged(), second.judged())
-    fates: dict[str, _Fate] = {}
+    results: dict[str, _FinalResult] = {}
     for draft in drafts:
         own_id, n_pass = draft.id, 0
         last = judged[0].get(own_id, [None])[-1]
@@ -111,8 +115,8 @@ def _fates(drafts: Sequence[Draft], first: GatePass, second: GatePass) -> dict[s
             n_pass = 1  # the draft is a turn after a corrected one
         tags = judged[n_pass].get(own_id, [])
         survivor = survivors[n_pass].get(own_id)
-        fates[draft.id] = Tagged(survivor, tuple(tags)) if survivor else _rejection(tags[-1])
-    return fates
+        results[draft.id] = Tagged(survivor, tuple(tags)) if survivor else _rejection(tags[-1])
+    return results
 
 
 def _rejection(judged: Judged) -> Judged:
@@ -124,33 +128,35 @@ def _rejection(judged: Judged) -> Judged:
     return replace(judged, verdict=GateVerdict(VerdictState.REJECTED, NEEDS_SECOND_CORRECTION, judged.verdict.detail))
 
 
-def _outcome_of_refusal(cell: Cell, evidence: EvidenceSet, wave: int, refused: NotDrafted) -> EvidenceOutcome:
+def _refusal_outcome(cell: MatrixField, evidence: EvidenceSet, wave: int, refused: NotDrafted) -> EvidenceOutcome:
     pending = refused.refusal is Refusal.FAILED
     outcome = DraftOutcome.PENDING if pending else DraftOutcome.REJECTED
     return EvidenceOutcome(cell, evidence, wave, outcome, "" if pending else refused.refusal.value, not_drafted=refused)
 
 
-def _outcome_of_drafts(cell: Cell, evidence: EvidenceSet, wave: int, fates: Sequence[_Fate]) -> EvidenceOutcome:
+def _drafts_outcome(
+    cell: MatrixField, evidence: EvidenceSet, wave: int, results: Sequence[_FinalResult]
+) -> EvidenceOutcome:
     accepted: list[Tagged] = []
     rejected: list[Judged] = []
-    for fate in fates:
-        if isinstance(fate, Judged):
-            rejected.append(fate)
+    for result in results:
+        if isinstance(result, Judged):
+            rejected.append(result)
         elif rejected:  # the draft's history contains a rejected turn
-            rejected.append(Judged(fate.draft, DRAFTING, GateVerdict(VerdictState.REJECTED, EARLIER_TURN)))
+            rejected.append(Judged(result.draft, DRAFTING, GateVerdict(VerdictState.REJECTED, EARLIER_TURN)))
         else:
-            accepted.append(fate)
+            accepted.append(result)
     if rejected and (first := rejected[0]).verdict.state is VerdictState.FAILED:
         # The length of the conversation is not known yet, so its other turns wait with this one.
         waiting = [
-            turn if isinstance(turn, Judged) else Judged(turn.draft, first.gate, first.verdict) for turn in fates
+            turn if isinstance(turn, Judged) else Judged(turn.draft, first.gate, first.verdict) for turn in results
         ]
         return _outcome(cell, evidence, wave, (), waiting)
     return _outcome(cell, evidence, wave, accepted, rejected)
 
 
 def _outcome(
-    cell: Cell, evidence: EvidenceSet, wave: int, accepted: Sequence[Tagged], rejected: Sequence[Judged]
+    cell: MatrixField, evidence: EvidenceSet, wave: int, accepted: Sequence[Tagged], rejected: Sequence[Judged]
 ) -> EvidenceOutcome:
     if accepted:
         outcome, reason = DraftOutcome.ACCEPTED, ""

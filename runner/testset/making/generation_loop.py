@@ -39,7 +39,7 @@ from runner.testset.making.generation_stages import (
     VotesOnTopics,
     is_correction,
 )
-from runner.testset.making.scheduling import Cell, GenerationRequest, Progress, is_full, next_batch
+from runner.testset.making.scheduling import GenerationRequest, MatrixField, Progress, is_full, next_batch
 from runner.testset.making.source_corpus import (
     IndexedSegments,
     SourceCorpus,
@@ -214,7 +214,7 @@ class GenerationLoop:
     def _try(self, state: GenerationState, wave: int) -> None:
         """Write and judge a batch of drafts. Take up the accepted drafts that repeat no earlier one."""
         batch = next_batch(state.requested, state.progress, self._settings.waves.size(wave))
-        by_task: dict[str, list[tuple[Cell, EvidenceSet]]] = {}
+        by_task: dict[str, list[tuple[MatrixField, EvidenceSet]]] = {}
         for cell, evidence in batch:
             by_task.setdefault(cell[1], []).append((cell, evidence))
         drafts = {name: self._drafts(name, sets) for name, sets in by_task.items()}
@@ -247,7 +247,7 @@ class GenerationLoop:
             state.tried.append(remaining)
             state.progress.n_accepted[remaining.cell] += remaining.outcome is DraftOutcome.ACCEPTED
 
-    def _drafts(self, name: str, batch: Sequence[tuple[Cell, EvidenceSet]]) -> Drafts:
+    def _drafts(self, name: str, batch: Sequence[tuple[MatrixField, EvidenceSet]]) -> Drafts:
         sets = tuple((evidence.id, topic) for (topic, _), evidence in batch)
         seeds = {evidence.extracts[0].document_id for _, evidence in batch}
         sources = tuple(

@@ -41,7 +41,7 @@ def run(settings: GenerationSettings, config: dict[str, Json]) -> int:
     with (
         closing(_Progress(console, is_shown=settings.run.progress)) as progress,
         closing(GenerationLoop(settings, progress)) as making,
-        _warning_of_hidden(making.hidden, console),
+        _warn_of_hidden_answers(making.hidden, console),
     ):
         try:
             state = making.begin(ask=not settings.run.plan_only)
@@ -69,7 +69,7 @@ def run(settings: GenerationSettings, config: dict[str, Json]) -> int:
 
 
 @contextmanager
-def _warning_of_hidden(hidden: HiddenAnswers, console: Console) -> Iterator[None]:
+def _warn_of_hidden_answers(hidden: HiddenAnswers, console: Console) -> Iterator[None]:
     """When the context ends, name the variables whose values were hidden in answers."""
     try:
         yield

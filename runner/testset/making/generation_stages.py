@@ -67,7 +67,7 @@ class ChosenTopics(Stage[Topics], kind="testset_topics", version=1):
         )
 
 
-def leaves_of(run: Run, topics: tuple[ChosenTopics, ...]) -> tuple[Topic, ...]:
+def chosen_topics(run: Run, topics: tuple[ChosenTopics, ...]) -> tuple[Topic, ...]:
     """Return the topics of all stages, () without topics."""
     return tuple(leaf for stage in topics for leaf in run.read(stage).leaves)
 
@@ -153,7 +153,7 @@ class Drafts(Stage[WrittenDraft], kind="testset_drafts", version=1):
         by_id = {evidence_set.id: evidence_set for stage in self.evidence for evidence_set in run.read(stage).sets}
         evidence = [replace(by_id[own_id], topic=topic) for own_id, topic in self.sets]
         ask = asking_function(run, self.task.llm, f"drafts {self.name}")
-        corpus = self.search.read(run, leaves_of(run, self.topics))
+        corpus = self.search.read(run, chosen_topics(run, self.topics))
         written = self.task.write(self.name, evidence, corpus, ask)
         ended = {draft.evidence.id for draft in written.drafts} | {
             refused.evidence.id for refused in written.not_drafted
@@ -223,7 +223,7 @@ class GateVerdicts(Stage[GateResult], kind="testset_gate", version=2):
         applied = [draft for draft in drafts if self.gate.applies_to(draft)]
         ask = asking_function(run, self.gate.llm, f"gate {self.name}")
         returned = (
-            self.gate.verdicts(applied, self.search.read(run, leaves_of(run, self.topics)), ask) if applied else []
+            self.gate.verdicts(applied, self.search.read(run, chosen_topics(run, self.topics)), ask) if applied else []
         )
         if len(returned) != len(applied):
             raise ComponentError(

@@ -17,7 +17,7 @@ from runner.testset.making.draft_outcomes import DraftOutcome, pending_reason
 from runner.testset.making.generation_loop import GenerationState
 from runner.testset.making.generation_settings import GenerationSettings
 from runner.testset.making.request_estimate import BoundPart, RequestEstimate, total
-from runner.testset.making.scheduling import Cell
+from runner.testset.making.scheduling import MatrixField
 
 _MOST_REASONS = 12
 _LEAST_ALPHA = 0.667
@@ -92,7 +92,7 @@ def _bound_line(head: str, bound: RequestEstimate, currency: str) -> str:
     return f"{head} {bound.n_requests:,} requests, up to {bound.tokens.n_all:,} tokens, {cost}"
 
 
-def show_coverage(console: Console, state: GenerationState, counts: Mapping[Cell, Count]) -> None:
+def show_coverage(console: Console, state: GenerationState, counts: Mapping[MatrixField, Count]) -> None:
     """Print the matrix of accepted samples, the reasons of rejections, and pending requests."""
     labels = labels_of(state.topics)
     table = Table("topic", *map(escape, state.requested.tasks), title="accepted / requested (tried)")
@@ -114,7 +114,7 @@ def show_coverage(console: Console, state: GenerationState, counts: Mapping[Cell
         console.print(f"pending:  {n_pending}, whose requests failed: {first}", markup=False)
 
 
-def short_lines(counts: Mapping[Cell, Count]) -> list[str]:
+def short_lines(counts: Mapping[MatrixField, Count]) -> list[str]:
     """Return a line for each reason with its number of short cells, the most frequent first."""
     reasons = Counter(count.short for count in counts.values() if count.short)
     return [f"short:    {n:,} of {len(counts):,} cells: {reason}" for reason, n in reasons.most_common()]

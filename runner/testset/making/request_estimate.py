@@ -15,7 +15,7 @@ from components.testset.records import Draft, EvidenceSet, Extract, Topic
 from components.testset.topics.drafting import DraftedTopics
 from components.testset.topics.tree import LONGEST_NAME
 from components.testset.topics.voting import ADJUDICATOR, Voter
-from runner.output.money import price_of
+from runner.output.money import model_price
 from runner.testset.making.generation_settings import GenerationSettings
 
 _BYTES = 3
@@ -177,7 +177,7 @@ class _Sizes:
     def _bound(self, llm: LLM, n_bytes: int, n_requests: int) -> RequestEstimate:
         each = Tokens(n_tokens_at_most(n_bytes), int(getattr(llm, "max_new_tokens", 0)))
         tokens = Tokens(each.n_prompt * n_requests, each.n_completion * n_requests)
-        price = price_of(llm, self._settings.prices)
+        price = model_price(llm, self._settings.prices)
         return RequestEstimate(n_requests, tokens, price.cost(tokens.n_prompt, tokens.n_completion) if price else None)
 
 

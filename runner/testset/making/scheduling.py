@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from components.testset.records import EvidenceSet
 
-Cell = tuple[str, str]
+MatrixField = tuple[str, str]
 """Topic and task, as slugs. The topic is "" in a run without topics."""
 
 
@@ -28,7 +28,7 @@ class GenerationRequest:
     removing: frozenset[str] = frozenset()
 
     @property
-    def cells(self) -> list[Cell]:
+    def cells(self) -> list[MatrixField]:
         """All cells, ordered by topic."""
         return [(topic, task) for topic in self.topics for task in self.tasks]
 
@@ -44,10 +44,10 @@ class Progress:
     numbers of tried and accepted evidence sets by cell.
     """
 
-    evidence: dict[Cell, list[EvidenceSet]] = field(default_factory=dict)
+    evidence: dict[MatrixField, list[EvidenceSet]] = field(default_factory=dict)
     n_documents: Counter[str] = field(default_factory=Counter)
-    n_tried: Counter[Cell] = field(default_factory=Counter)
-    n_accepted: Counter[Cell] = field(default_factory=Counter)
+    n_tried: Counter[MatrixField] = field(default_factory=Counter)
+    n_accepted: Counter[MatrixField] = field(default_factory=Counter)
 
     def add_evidence(self, sets: Sequence[EvidenceSet], topic_of: Mapping[str, str]) -> None:
         """Add evidence sets. `topic_of` maps a document to its topic; evidence of documents without a topic is left
@@ -59,11 +59,11 @@ class Progress:
                 self.evidence.setdefault((topic, each.task), []).append(each)
 
 
-def next_batch(requested: GenerationRequest, progress: Progress, size: int) -> list[tuple[Cell, EvidenceSet]]:
+def next_batch(requested: GenerationRequest, progress: Progress, size: int) -> list[tuple[MatrixField, EvidenceSet]]:
     """Return at most `size` evidence sets, taking cells in turn, and count them as tried. A cell gets no more than it
     lacks.
     """
-    batch: list[tuple[Cell, EvidenceSet]] = []
+    batch: list[tuple[MatrixField, EvidenceSet]] = []
     open_cells = [cell for cell in requested.cells if n_lacking(requested, progress, cell)]
     room = {cell: n_to_try(requested, progress, cell) for cell in open_cells}
     while len(batch) < size and any(room.values()):
@@ -75,12 +75,12 @@ def next_batch(requested: GenerationRequest, progress: Progress, size: int) -> l
     return batch
 
 
-def n_lacking(requested: GenerationRequest, progress: Progress, cell: Cell) -> int:
+def n_lacking(requested: GenerationRequest, progress: Progress, cell: MatrixField) -> int:
     """Return the number of samples that a cell still lacks."""
     return max(requested.per_cell - progress.n_accepted[cell], 0)
 
 
-def n_to_try(requested: GenerationRequest, progress: Progress, cell: Cell) -> int:
+def n_to_try(requested: GenerationRequest, progress: Progress, cell: MatrixField) -> int:
     """Return the number of evidence sets of a cell that may be tried now."""
     if progress.n_documents[cell[0]] < requested.min_documents:
         return 0

@@ -17,7 +17,7 @@ from runner.results.set_lines import gold_fields, line_of
 from runner.testset.making.coverage import Count, as_csv, as_record, as_svg, coverage
 from runner.testset.making.draft_outcomes import DRAFTING, DraftOutcome, EvidenceOutcome, Tagged
 from runner.testset.making.generation_loop import GenerationState
-from runner.testset.making.scheduling import Cell
+from runner.testset.making.scheduling import MatrixField
 from runner.testset.releasing.omnieval_layout import FOLDER, omnieval_files
 
 COVERAGE, PICTURE, REJECTED, VOTES = "coverage.csv", "coverage.svg", "rejected.jsonl", "topics.jsonl"
@@ -30,7 +30,7 @@ def release(folder: Path, state: GenerationState, about: Mapping[str, Json]) -> 
     Raises DataError for an invalid set, and if the folder cannot be written.
     """
     counts, labels = coverage(state), labels_of(state.topics)
-    testset = _testset_of(state, counts, labels, about)
+    testset = _build_testset(state, counts, labels, about)
     layout, n_left_out = omnieval_files(testset, state.topics)
     testset = replace(testset, about={**testset.about, "n_samples_not_in_omnieval_layout": n_left_out})
     files = {
@@ -50,8 +50,8 @@ def release(folder: Path, state: GenerationState, about: Mapping[str, Json]) -> 
     return testset
 
 
-def _testset_of(
-    state: GenerationState, counts: Mapping[Cell, Count], labels: Mapping[str, str], about: Mapping[str, Json]
+def _build_testset(
+    state: GenerationState, counts: Mapping[MatrixField, Count], labels: Mapping[str, str], about: Mapping[str, Json]
 ) -> Testset:
     """Return the documents that stay in the corpus, and all samples in the order of their acceptance."""
     documents = state.documents

@@ -1,13 +1,13 @@
 """Reasons of replies that could not be read, counted by kind."""
 
-from runner.console.unreadable_replies import judges_by_cause, reasons_of, unread_cause
+from runner.console.unreadable_replies import count_reasons, judges_by_cause, unread_cause
 
 CUT = [f'cannot be read: (truncated reply) {{"grade": {n}' for n in range(3)]
 OTHER = ["cannot be read: Perhaps."] * 2
 
 
 def test_unreadable_replies_are_counted_by_their_reason() -> None:
-    kinds, commonest = reasons_of([*OTHER, *CUT])
+    kinds, commonest = count_reasons([*OTHER, *CUT])
     assert kinds == {"cut off at max_new_tokens": 3, "not in the form asked for": 2}
     assert commonest == CUT[0]
     counts = {"n_unparsable": 5, "reasons": kinds, "commonest": commonest}
@@ -15,12 +15,12 @@ def test_unreadable_replies_are_counted_by_their_reason() -> None:
 
 
 def test_blank_unreadable_reply_has_no_example() -> None:
-    kinds, commonest = reasons_of(["cannot be read: (empty reply)"])
+    kinds, commonest = count_reasons(["cannot be read: (empty reply)"])
     assert unread_cause({"n_unparsable": 1, "reasons": kinds, "commonest": commonest}) == "most often empty: 1 of 1"
 
 
 def test_unreadable_reply_to_a_named_step_counts_by_its_reason() -> None:
-    kinds, commonest = reasons_of(["claims of the reference: cannot be read: (empty reply)"])
+    kinds, commonest = count_reasons(["claims of the reference: cannot be read: (empty reply)"])
     assert unread_cause({"n_unparsable": 1, "reasons": kinds, "commonest": commonest}) == "most often empty: 1 of 1"
 
 
@@ -39,4 +39,4 @@ def test_judges_with_the_same_failure_are_grouped() -> None:
 
 
 def test_empty_reply_list_has_no_reasons() -> None:
-    assert reasons_of([]) == ({}, "")
+    assert count_reasons([]) == ({}, "")

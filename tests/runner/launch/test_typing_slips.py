@@ -9,7 +9,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 
 import runner
 from components.errors import ConfigError
-from components.text.brackets import depth_of_brackets
+from components.text.brackets import bracket_depth
 from runner.launch.compose import compose_config
 from runner.launch.grid_sweeper import check_axis, expand
 from runner.launch.overrides import quote_values, refuse_stray_words
@@ -44,7 +44,7 @@ def test_deep_brackets_are_refused_before_the_parser_recurses(value: str) -> Non
 
 @pytest.mark.parametrize(("text", "depth"), [("", 0), ("a(b)[c{d}]", 2), (")))(", 1), ("((", 2)])
 def test_bracket_depth_counts_the_deepest_nesting(text: str, depth: int) -> None:
-    assert depth_of_brackets(text) == depth
+    assert bracket_depth(text) == depth
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from components.records import ChunkOrigins, Hits, Spans
 from components.retrievers.hybrid import Hybrid
 from components.retrievers.multi_arm import MultiArm
 from runner.pipeline.search.hit_columns import hit_table
-from runner.pipeline.search.hit_ranks import names_of_arms
+from runner.pipeline.search.hit_ranks import search_names
 from tests.runner.sweeping import RANKING_ONLY, run_small, samples_in, small_request
 
 
@@ -65,15 +65,15 @@ def test_parent_chunk_has_the_search_rank_of_its_best_part(tmp_path: Path) -> No
     assert any(hit["rank_sparse"] > hit["rank"] for row in rows for hit in row), "parts of one chunk were found"
 
 
-def test_search_names_add_their_own_names_if_kinds_repeat() -> None:
+def test_two_sparse_searches_have_separate_rank_columns() -> None:
     hybrid = small_request("retriever=hybrid").cell.retriever
     assert isinstance(hybrid, Hybrid)
-    assert names_of_arms(hybrid) == [("dense",), ("sparse",)]
+    assert search_names(hybrid) == [("dense",), ("sparse",)]
     dense, sparse = hybrid.arms
     searches = {"vectors": dense, "words": sparse, "bigrams": sparse}
     three = MultiArm(searches, {}, hybrid.fusion)
-    assert names_of_arms(three) == [("dense",), ("sparse", "words"), ("sparse", "bigrams")]
-    assert names_of_arms(MultiArm(searches, {"bigrams": 0.0}, hybrid.fusion)) == names_of_arms(hybrid)
+    assert search_names(three) == [("dense",), ("sparse", "words"), ("sparse", "bigrams")]
+    assert search_names(MultiArm(searches, {"bigrams": 0.0}, hybrid.fusion)) == search_names(hybrid)
 
 
 def test_picked_passages_have_no_rank_in_any_search(tmp_path: Path) -> None:

@@ -253,13 +253,13 @@ class BucketRemote:
         with suppress(StoreError):  # the bucket is unavailable, or the lease ends with this process
             self._objects.delete([f"{RUNS}/{run_id}", *self._writers.ended_here()])
 
-    def of_replies(self, folder: Path) -> Mirror:
+    def reply_mirror(self, folder: Path) -> Mirror:
         if folder not in self._mirrors:
             prefix = f"{REPLIES}/{folder.name}"
             self._mirrors[folder] = SentReplies(self._objects, self._writers, folder, prefix)
         return self._mirrors[folder]
 
-    def of_pair_scores(self, folder: Path) -> Mirror:
+    def pair_score_mirror(self, folder: Path) -> Mirror:
         if folder not in self._mirrors:
             prefix = f"{PAIR_SCORES}/{folder.name}"
             self._mirrors[folder] = SentBlocks(self._objects, self._writers, folder, prefix)

@@ -28,7 +28,7 @@ from runner.engine.store.bucket.paths import (
     result_at,
     result_of_part,
 )
-from runner.engine.store.leases import Leased, read_lease, union_of_leases
+from runner.engine.store.leases import Leased, join_leases, read_lease
 from runner.engine.store.manifests import NOT_A_MANIFEST
 from runner.engine.store.writers import LEASE_S
 
@@ -143,7 +143,7 @@ class Upkeep:
                 process, needed = read_lease(run.contents)
                 if process in self._live_writers:
                     needs.append(needed)
-        return union_of_leases(needs)
+        return join_leases(needs)
 
     @cached_property
     def _live_writers(self) -> frozenset[str]:

@@ -8,11 +8,11 @@ import pytest
 
 from components.errors import ConfigError
 from runner.engine.environment import versions_of_results
-from runner.engine.executors import ray_cluster_places
+from runner.engine.executors import ray_worker_slots
 from runner.engine.executors.foreign_results import differences
 from runner.engine.executors.ray_cluster import RayCluster
 from runner.engine.executors.ray_cluster_nodes import Acceptance, Node, has_room, share_of, subtract_resources
-from runner.engine.executors.ray_cluster_worker import RayWorker, Whereabouts
+from runner.engine.executors.ray_cluster_worker import NodeFacts, RayWorker
 from runner.engine.schedule import run_stages
 from runner.engine.stage import Resources
 from runner.engine.store import Store
@@ -46,11 +46,11 @@ def test_node_with_too_little_memory_has_no_room() -> None:
 def test_excessive_core_request_is_reported_with_the_largest_node(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(ray_cluster_places, "live_nodes", lambda: {node.node_id: node for node in nodes(4, 8)})
+    monkeypatch.setattr(ray_worker_slots, "live_nodes", lambda: {node.node_id: node for node in nodes(4, 8)})
     stages = [Sum(Adder()), Left(Adder()), Right(Adder()), Right(Adder(2))]
     wanted = {"left": Resources(8), "right": Resources(64)}
-    places = ray_cluster_places.WorkerSlots(stages, 0, wanted)
-    assert [places.need_of(stage).cpus for stage in stages] == [1, 8, 8, 8]
+    places = ray_worker_slots.WorkerSlots(stages, 0, wanted)
+    assert [places.needed_resources(stage).cpus for stage in stages] == [1, 8, 8, 8]
     (told,) = caplog.messages
     assert "cpus of right 64; the largest node has 8" in told
 
@@ -60,8 +60,8 @@ class TestANode:
     def acceptance(self, tmp_path: Path) -> Acceptance:
         return Acceptance([Sum(Adder())], Store(tmp_path / "store"))
 
-    def found(self, acceptance: Acceptance, **changes: str) -> Whereabouts:
-        found = RayWorker(".").look_around(acceptance.packages, acceptance.probe)
+    def found(self, acceptance: Acceptance, **changes: str) -> NodeFacts:
+        found = RayWorker(".").node_facts(acceptance.packages, acceptance.probe)
         return replace(found, versions={**found.versions, **changes})
 
     def test_ray_node_with_the_same_versions_and_store_is_used(self, acceptance: Acceptance) -> None:

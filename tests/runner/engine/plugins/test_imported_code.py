@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from runner.engine.plugins import plugin_loading as loading
-from runner.engine.plugins.plugin_loading import allow_edits, load_plugins, snapshot_of
+from runner.engine.plugins.plugin_loading import allow_edits, class_snapshot, load_plugins
 
 TOPS = ("importing", "imported")
 
@@ -91,7 +91,7 @@ def test_imported_user_code_is_hashed_or_refused(way: str, where: str, is_named:
         (place / "importing" / "model.py").write_text(f"{text}\nclass Model:\n    def run(self):\n        pass\n")
     load_plugins(TOPS if is_named and where in ("a module", "a package", "a namespace") else TOPS[:1])
     model = import_module("importing.model").Model
-    snapshot, error = snapshot_of(model), ""
+    snapshot, error = class_snapshot(model), ""
     try:
         model().run()
     except Exception:  # noqa: BLE001 - of the library between, with ours as its cause

@@ -203,7 +203,7 @@ def test_reexported_class_keeps_the_code_that_was_loaded(place: Path) -> None:
     from reaching.model import Model
 
     write(place, "reached.py", MODEL + "EDITED = 1\n")
-    assert loading.snapshot_of(Model).digest != take_snapshot("reached").digest
+    assert loading.class_snapshot(Model).digest != take_snapshot("reached").digest
 
 
 def test_class_created_by_make_dataclass_has_no_code(place: Path) -> None:

@@ -11,7 +11,7 @@ from components.judges.graded import Graded
 from components.judges.graded_replies import read_applicability, read_verdict
 from components.protocols import Ask
 from components.records import Answer, AnswerState, JudgeInput, Kind, Message, Passage, Request, Sample, Turn
-from runner.labels.graders import graders_of
+from runner.labels.graders import labelled_graders
 from runner.labels.label_files import NOT_APPLICABLE, LabelledItem
 from runner.labels.training.preparing import NO_MODEL
 from runner.labels.training.training_pairs import REASON_UNREADABLE, SETTLED, UNSAYABLE, TrainingPair, pairs_of
@@ -23,7 +23,7 @@ METRICS = ("accuracy", "completeness", "relevance", "hallucination", "completene
 @pytest.fixture(scope="module")
 def graders() -> Mapping[str, Graded]:
     config = compose_config(["judge=omnieval_en", NO_MODEL])
-    return graders_of(config, [replace(item(), labels=dict.fromkeys(METRICS, 1))])
+    return labelled_graders(config, [replace(item(), labels=dict.fromkeys(METRICS, 1))])
 
 
 def item(answer: str = "Her", passage: str = "She did.", **fields: Any) -> LabelledItem:

@@ -10,7 +10,7 @@ import pytest
 from components.errors import ConfigError
 from components.records import Documents, Evidence, Kind, Sample
 from runner.results import released_set as content
-from runner.testset.annotating.acceptance import acceptance, acceptance_csv, is_accepted, ratings_of
+from runner.testset.annotating.acceptance import acceptance, acceptance_csv, is_accepted, ratings_by_sample
 from runner.testset.annotating.annotated_set import sample_per_cell
 from runner.testset.annotating.annotations import Annotation, Check
 from runner.testset.annotating.annotator_agreement import annotator_agreement
@@ -78,7 +78,7 @@ def test_cells_without_a_rating_have_no_acceptance_share() -> None:
 def test_sample_is_accepted_by_most_of_its_annotators() -> None:
     assert [is_accepted(own, 4) for own in ([4], [3], [4, 3], [5, 4, 1], [])] == [True, False, False, True, False]
     said = [Annotation("a", "x", rating=4), Annotation("a", "y"), Annotation("a", "z", rating=2)]
-    assert ratings_of(said) == {"a": [4, 2]}
+    assert ratings_by_sample(said) == {"a": [4, 2]}
 
 
 def rated(annotator: str, shift: int) -> list[Annotation]:

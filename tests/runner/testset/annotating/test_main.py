@@ -11,7 +11,7 @@ import pytest
 from runner.annotate import main
 from runner.results.set_files import read_testset, write_testset
 from runner.testset.annotating.annotator_wording import WORDINGS, Language
-from runner.testset.annotating.gating import gates_of
+from runner.testset.annotating.gating import configured_gates
 from runner.testset.annotating.sheet import sheet_of
 from tests.runner.sweeping import flip_a_byte
 from tests.runner.testset.annotating.exports import Task, choose, rate, untouched, value_of, write
@@ -134,7 +134,7 @@ def test_import_reports_and_stores_conflicts_and_rejections(
 
 
 def test_gates_are_read_from_the_provenance_of_the_set() -> None:
-    everything = gates_of(SET)
+    everything = configured_gates(SET)
     assert "form" in everything
     assert "location" not in everything
     assert all(gate.llm is None for gate in everything.values())
@@ -147,7 +147,7 @@ def test_gates_are_read_from_the_provenance_of_the_set() -> None:
     }
     asking = {"_target_": "components.testset.gates.answerable.Answerable", "llm": {}}
     made = replace(SET, about={"configuration": {"gates": {"form": form, "answerable": asking}}})
-    assert [(name, vars(gate)["longest_question"]) for name, gate in gates_of(made).items()] == [("form", 2)]
+    assert [(name, vars(gate)["longest_question"]) for name, gate in configured_gates(made).items()] == [("form", 2)]
 
 
 def test_annotation_sheets_are_exported_and_imported(

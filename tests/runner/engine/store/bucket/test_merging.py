@@ -46,7 +46,7 @@ def add(store: Store, *numbers: int) -> None:
     """Some replies, which are sent."""
     for number in numbers:
         store.replies(KEY).add(str(number), Answer("", AnswerState.OK, f"reply {number}"))
-    store._remote.of_replies(store.root / "replies" / KEY).send_now()
+    store._remote.reply_mirror(store.root / "replies" / KEY).send_now()
 
 
 def stored_numbers(store: Store) -> list[int]:

@@ -43,7 +43,7 @@ def add(store: Store, *keys: str, text: str = "so") -> None:
 
 def sent(store: Store) -> None:
     """Send, as at the end of a stage."""
-    store._remote.of_replies(store.root / "replies" / KEY).send_now()
+    store._remote.reply_mirror(store.root / "replies" / KEY).send_now()
 
 
 def leave(store: Store, name: str) -> None:

@@ -1,4 +1,4 @@
-"""The desk: an actor on the command's machine that holds its gate and collects the log lines of its Ray workers.
+"""An actor on the command's machine, the desk, that holds its gate and collects the log lines of its Ray workers.
 
 All attempts to ask a model pass this gate, because the files of rate limits and budgets are on that machine.
 """

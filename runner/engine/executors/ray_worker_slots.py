@@ -126,7 +126,7 @@ class WorkerSlots:
             self.end(place)
         self._acceptance.close()
 
-    def need_of(self, stage: AnyStage) -> Resources:
+    def needed_resources(self, stage: AnyStage) -> Resources:
         """Return the resources that a worker needs for a stage, with no more cores than the largest node has."""
         requested = resources_of(stage, self._resources)
         return Resources(
@@ -140,7 +140,7 @@ class WorkerSlots:
 
     def _check_resources(self, stages: Collection[AnyStage]) -> None:
         """Raise ConfigError for resources that no node has."""
-        needs = {stage.kind: self.need_of(stage) for stage in stages}
+        needs = {stage.kind: self.needed_resources(stage) for stage in stages}
         unmet = {
             kind: need
             for kind, need in needs.items()
@@ -196,7 +196,7 @@ class WorkerSlots:
 
         place = self.arriving.pop(call)
         try:
-            whereabouts = ray.get(call)
+            facts = ray.get(call)
         except ray.exceptions.RayTaskError as error:
             self._refuse(place.node, _start_error(place.node, error.cause))
         except ray.exceptions.RayError as error:
@@ -205,12 +205,12 @@ class WorkerSlots:
             if self._n_deaths[place.node.node_id] == _N_STARTS:
                 self._refuse(place.node, _start_error(place.node, error))
         else:
-            if whereabouts is None:
+            if facts is None:
                 place.is_ready = True
-            elif refusal := self._acceptance.refusal(place.node, whereabouts):
+            elif refusal := self._acceptance.refusal(place.node, facts):
                 self._refuse(place.node, refusal)
             else:
-                self.arriving[place.actor.settle_in.remote(self._pickled_work, self._desk, place.room.cpus)] = place
+                self.arriving[place.actor.load.remote(self._pickled_work, self._desk, place.room.cpus)] = place
 
     def end(self, place: RayWorkerSlot) -> None:
         """Kill a worker, ready or not, and release its resources."""
@@ -262,7 +262,7 @@ class WorkerSlots:
             actor.extend.remote(more)
         place = RayWorkerSlot(node, room, actor)
         self.all.append(place)
-        self.arriving[actor.look_around.remote(self._acceptance.packages, self._acceptance.probe)] = place
+        self.arriving[actor.node_facts.remote(self._acceptance.packages, self._acceptance.probe)] = place
 
 
 def _describe_missing(kind: str, need: Resources) -> str:
