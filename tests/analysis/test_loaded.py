@@ -143,7 +143,7 @@ class TestFindMetric:
         ):
             find_metric("reed:rouge_l", cells)
 
-    def test_unknown_matrix_cell_lists_the_existing_matrix_cells(self, cells: tuple[CellResult, ...]) -> None:
+    def test_unknown_matrix_field_lists_the_existing_matrix_fields(self, cells: tuple[CellResult, ...]) -> None:
         with_matrix = [replace(cells[0], metrics={"overall": {}, "matrix/funds/extractive": {}})]
         with pytest.raises(DataError, match=r"expected one of overall, matrix/<topic>/<task>$"):
             find_metric("x:rouge_l", with_matrix)

@@ -123,7 +123,7 @@ class TestBundledData:
         assert set(counts) == {*SUBSETS, "finance"}
         assert min(counts.values()) >= 8
 
-    def test_demo_matrix_cells_have_2_items(self, demo: Benchmark) -> None:
+    def test_demo_matrix_fields_have_2_items(self, demo: Benchmark) -> None:
         counts = Counter((sample.topic, sample.task) for sample in demo.samples if sample.subset == "finance")
         assert set(counts) == {(topic, task) for topic in TOPIC_LABELS for task in TASK_LABELS}
         assert min(counts.values()) >= 2

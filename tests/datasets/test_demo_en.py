@@ -74,7 +74,7 @@ class TestBundledData:
         assert len(set(demo.documents.texts)) == len(set(demo.documents.titles)) == len(demo.documents)
         assert {an_id: n for an_id, text in texts.items() if not 120 <= (n := len(text.split())) <= 250} == {}
 
-    def test_english_demo_matrix_cells_have_3_items(self, demo: Benchmark) -> None:
+    def test_english_demo_matrix_fields_have_3_items(self, demo: Benchmark) -> None:
         counts = Counter((sample.topic, sample.task) for sample in demo.samples if sample.answerable)
         assert set(counts) == {(topic, task) for topic in TOPICS for task in TASK_LABELS}
         assert min(counts.values()) >= 3

@@ -392,7 +392,7 @@ class TestHumanAnnotated:
         assert benchmark.samples[1].history == (Turn("哪年成立?", "1998年"),)
         assert benchmark.notes["n_empty_conversations"] == 1
 
-    def test_human_items_without_topic_or_task_are_kept_and_counted(self, tmp_path: Path) -> None:
+    def test_human_items_without_topic_or_task_are_loaded_and_counted(self, tmp_path: Path) -> None:
         bare = {"question": "哪年?", "answer": "1998年", "relevant_node": "node-1"}
         (sample,) = self.load(self.write(tmp_path, bare)).samples
         assert (sample.id, sample.topic, sample.task) == ("no_topic/no_task/0", None, None)

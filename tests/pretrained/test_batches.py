@@ -15,7 +15,7 @@ def test_length_batches_group_similar_lengths_longest_first() -> None:
     assert batches([1, 8, 2, 7, 1, 2], 16) == [[1, 3], [2, 5, 0, 4]]
 
 
-def test_length_batches_hold_every_text_once_within_the_limit() -> None:
+def test_length_batches_contain_each_text_once_and_respect_the_limit() -> None:
     lengths = np.random.default_rng(0).integers(1, 100, size=500)
     found = list(length_batches(lengths, 1000))
     assert sorted(np.concatenate(found).tolist()) == list(range(500))

@@ -79,7 +79,7 @@ def test_evidence_without_enough_partners_gives_no_set() -> None:
     assert make_sets(Wanted(n_documents=2), ["a"], replace(SETTINGS, n_candidates=1, most_contained=0.01)) == []
 
 
-def test_removable_source_has_neighbours_and_no_remaining_copy() -> None:
+def test_removable_source_needs_near_documents_and_no_copy() -> None:
     (own,) = make_sets(Wanted(removes_source=True), ["b"], replace(SETTINGS, n_near=2))
     assert len(own.extracts) == 1
     assert len(own.near) == 2

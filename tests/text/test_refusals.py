@@ -25,7 +25,7 @@ from components.text.refusals import ABSTENTIONS, is_refusal
         "Unknown.",
     ],
 )
-def test_refusal_is_recognised(answer: str) -> None:
+def test_answers_that_decline_are_refusals(answer: str) -> None:
     assert is_refusal(answer)
 
 

@@ -11,7 +11,7 @@ def test_every_reason_of_exclusion_has_its_own_text() -> None:
     assert all(text.startswith("1,200 ") and "_" not in text for text in texts)
 
 
-def test_omitted_reasons_are_missing_and_unknown_ones_stand_for_themselves() -> None:
+def test_excluded_texts_drop_omitted_reasons_and_print_unknown_names() -> None:
     assert excluded_texts({"no_gold": 2, "not_drawn": 5, "lost": 1}, omitted=[ScoreState.NOT_DRAWN]) == [
         "2 without gold",
         "1 lost",

@@ -216,7 +216,7 @@ def test_documents_that_tie_all_samples_are_named() -> None:
     )
 
 
-def test_single_shared_document_is_named_with_the_remaining_groups() -> None:
+def test_plan_names_the_document_that_connects_most_samples() -> None:
     said = line_about_ties(sample(1, "a"), sample(2, "a"), sample(3, "a"), sample(4, "b"), sample(5))
     assert said.startswith(
         "3 of 5 samples form one group: they share the gold document a (3 samples). The others form 2 more. "

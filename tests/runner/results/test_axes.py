@@ -8,7 +8,7 @@ class TestVaryingAxes:
         axes = [{"retriever": "bm25", "embedder": None}, {"retriever": "dense", "embedder": "lsa"}]
         assert varying_axes(axes) == ["retriever"]
 
-    def test_first_of_axes_that_vary_together_is_named(self) -> None:
+    def test_varying_axes_lists_one_of_two_axes_that_vary_together(self) -> None:
         keys = [{"dataset.key": "a"}, {"dataset.key": "b"}]
         assert varying_axes(keys) == ["dataset.key"]
         queries = [{"dataset.queries": name, **key} for name, key in zip(("original", "prepared"), keys, strict=True)]

@@ -73,7 +73,7 @@ def test_missing_collection_is_rebuilt_on_demand(tmp_path: Path, server: Path) -
     assert store.find("total", again.key) is not None
 
 
-def test_missing_unneeded_collection_repeats_no_stage(tmp_path: Path, server: Path) -> None:
+def test_deleted_external_collection_recomputes_nothing_if_unneeded(tmp_path: Path, server: Path) -> None:
     store = Store(tmp_path / "store")
     total = Total(Collection(str(server)))
     run(store, total)
