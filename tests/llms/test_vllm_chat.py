@@ -118,7 +118,7 @@ def test_error_of_a_vanished_vllm_server_names_its_log(place: Path) -> None:
 
 
 def test_vllm_server_that_is_never_healthy_is_stopped(place: Path) -> None:
-    with pytest.raises(ComponentError, match=r"not healthy within start_timeout_s=2, .*loading hangs"):
+    with pytest.raises(ComponentError, match=r"not healthy within start_timeout_s=2, expected .*loading hangs"):
         answer_text(chat(place, "hangs", start_timeout_s=2.0))
     wait_until(lambda: not [pid for pid in servers(place) if b"hangs" in Path(f"/proc/{pid}/cmdline").read_bytes()])
 
