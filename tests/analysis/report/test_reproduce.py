@@ -18,6 +18,16 @@ def test_reproduce_section_exports_the_cell_to_take(tmp_path: Path) -> None:
     assert any(line.startswith("python -m runner.export") and f" {report.answer.take} " in line for line in lines)
 
 
+@pytest.mark.parametrize(
+    ("llm", "purpose"), [("none", "searches your documents"), ("extractive", "answers your questions")]
+)
+def test_export_of_a_cell_without_a_model_only_searches(tmp_path: Path, llm: str, purpose: str) -> None:
+    cells = [replace(cell, axes={**cell.axes, "llm": llm}) for cell in CELLS]
+    commands = report_on(tiny_sweep.write(tmp_path, cells)).reproduce.commands
+    (printed,) = [command.purpose for command in commands if "runner.export" in command.line]
+    assert printed.endswith(f"as a folder that {purpose}")
+
+
 def test_reproduce_section_does_not_export_an_oracle(tmp_path: Path) -> None:
     cells = [replace(cell, axes={**cell.axes, "retriever": "oracle"}) for cell in CELLS]
     report = report_on(tiny_sweep.write(tmp_path, cells))

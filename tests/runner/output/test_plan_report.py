@@ -8,7 +8,7 @@ from rich.console import Console
 
 from runner.console.display import SafeConsole
 from runner.engine.plan import Plan
-from runner.output.plan_report import show_plan, version_lines
+from runner.output.plan_report import data_losses, show_plan, version_lines
 from tests.runner.sweeping import own_data, plan_small, run_small
 
 ENGLISH = {"a": "The bridge was opened in 1932, and it is one of the oldest in the country."}
@@ -102,6 +102,15 @@ def test_unread_document_files_are_listed_by_extension(tmp_path: Path) -> None:
     show_plan(SafeConsole(file=output, width=400), plan_small(tmp_path, ("dataset=jsonl", *places)), by_stage=False)
     left_out = "left out: 3 unsupported files (2 .docx, 1 .xlsx), 1 empty table (parser=office reads .docx, .xlsx)"
     assert left_out in output.getvalue()
+
+
+def test_data_losses_separate_omitted_unfound_and_incomplete_data() -> None:
+    notes = {"n_views": 1, "n_facts_not_found": 1, "n_gold_passages_not_found": 3, "n_split_files_cut_off": 2}
+    assert data_losses({**notes, "n_blank_passages": 0}) == {
+        "left out": "1 view",
+        "not found": "3 gold passages, 1 fact",
+        "incomplete": "2 split files without their ends",
+    }
 
 
 def test_samples_that_repeat_an_earlier_one_are_counted(tmp_path: Path) -> None:
