@@ -7,13 +7,14 @@ from components.datasets.file_content import PAGE_END, FileContent, FileEntry, R
 from components.datasets.parsing_time import limit_parsing_time
 from components.errors import DataError, MissingExtraError
 from components.text.normalize import whole_characters
+from components.text.radicals import restore_ideographs
 
 if TYPE_CHECKING:
     from pypdf import PdfReader
 
 
 def read_pdf(file: Path, options: ReadingOptions) -> FileContent:
-    """Return the text of all pages. Pages without text, such as scans, are counted.
+    """Return the text of all pages, with `restore_ideographs`. Pages without text, such as scans, are counted.
 
     Raises DataError for a file that is damaged, needs a password, or has a page that takes more than a minute to read.
     Raises MissingExtraError without pypdf.
@@ -42,4 +43,4 @@ def read_pdf(file: Path, options: ReadingOptions) -> FileContent:
 
 def _page_text(reader: "PdfReader", number: int, file: Path) -> str:
     with limit_parsing_time(f"{file}, page {number + 1}"):
-        return whole_characters(reader.pages[number].extract_text())
+        return restore_ideographs(whole_characters(reader.pages[number].extract_text()))

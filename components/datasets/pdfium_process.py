@@ -66,7 +66,7 @@ def _read(order: _Order, answers: TextIO) -> None:
         for number in range(len(document)):
             _limit_next(order)
             page = document[number]
-            text = page.get_textpage().get_text_bounded()
+            text = page.get_textpage().get_text_range()  # `get_text_bounded` joins and loses lines of turned pages
             page.close()
             _answer(answers, text=text)
     finally:

@@ -34,12 +34,16 @@ _EXPECTED = (
     'items with "question", "references", "answer", "passages" and "labels" ({metric: grade}), as JSON Lines (.jsonl), '
     'as CSV with columns "label:<metric>" (.csv), or as Label Studio exports them (.json)'
 )
-_GRADE = re.compile(
-    r"\s*(-?\d{1,9})(?:\.0+)?(?!\w|[.,/]\d)(?!\s*(?:[-–—;:/,]|or|to)\s*[-−]?\d)(?!-(?:"
-    r"jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\b)",
+_GRADE = re.compile(r"\s*([-−]?\d{1,9})(?:\.0+)?(?!\w|[.,/]\d)(.*)", re.DOTALL)
+"""The whole number at the beginning of a label such as "2 - good", and the rest."""
+
+_SECOND_GRADE = re.compile(r"[\W_]*(?:(?:or|and|to|through|oder|und|bis|ou|et|à|或|和|与|至|到)\W*)?\d", re.IGNORECASE)
+_MONTH = re.compile(
+    r"[-.\s]*(?:jan|feb|fév|f[eé]vr|mar|mär|mrz|mars|apr|avr|abr|may|mai|mag|jun|juin|giu|jul|juil|lug|aug|août|ago|sep"
+    r"|sept|set|oct|okt|ott|nov|dec|dez|déc|dic)\.?",
     re.IGNORECASE,
 )
-"""The whole number at the beginning of a label such as "2 - good", but not of a range such as 1-2, or Excel's 2-Jan."""
+"""The rest of a label that states a range, such as 1-2, or a date that a spreadsheet made of one: 2-Jan, 01. Feb."""
 
 _LONGEST_SHOWN = 80
 _LABEL_COLUMN, _REASON_COLUMN = "label:", "reason:"
@@ -201,8 +205,9 @@ def _grade(value: object, location: str) -> int:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, str):
-        if number := _GRADE.match(value):
-            return int(number[1])
+        number = _GRADE.fullmatch(value)
+        if number and not _SECOND_GRADE.match(number[2]) and not _MONTH.fullmatch(number[2].strip()):
+            return int(number[1].replace("−", "-"))
         if value.strip().lower() in ("n/a", "na", "not applicable", "not_applicable"):
             return NOT_APPLICABLE
     raise DataError(

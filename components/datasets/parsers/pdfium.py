@@ -6,16 +6,17 @@ from typing import ClassVar
 
 from components.datasets.pdfium_texts import read_with_pdfium
 from components.protocols.parsing import ParsedFile
+from components.text.radicals import restore_ideographs
 
 _BROKEN_WORD = "\ufffe"
-"""PDFium's mark for a hyphen at the end of a line."""
+"""PDFium's mark for a hyphen at the end of a line, and the end of that line."""
 
 
 @dataclass(frozen=True)
 class Pdfium:
     """The text of each page of a PDF. Cells of tables are words of their line."""
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     suffixes: ClassVar[tuple[str, ...]] = (".pdf",)
     packages: ClassVar[tuple[str, ...]] = ("pypdfium2",)
     extra: ClassVar[str] = "pdf"
@@ -32,4 +33,4 @@ class Pdfium:
 
 
 def _cleaned(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n").replace(_BROKEN_WORD, "-")
+    return restore_ideographs(text).replace("\r\n", "\n").replace("\r", "\n").replace(_BROKEN_WORD, "-\n")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from components.protocols.parsing import ParsedFile
 from components.text.markdown_tables import markdown_table
+from components.text.radicals import restore_ideographs
 
 if TYPE_CHECKING:
     from pdfplumber.page import Page
@@ -24,7 +25,7 @@ class _FoundTable(NamedTuple):
 
 @dataclass(frozen=True)
 class Plumber:
-    """The text of each page of a PDF.
+    """The text of each page of a PDF. Lines of sideways text, as in turned tables, follow the lines above them.
 
     - `tables`: tables with rules become Markdown. A frame with one row or one column remains text;
     - `text_flow`: lines in the order of the file, which follows columns in most files; else from the top of the page to
@@ -34,7 +35,7 @@ class Plumber:
     tables: bool = True
     text_flow: bool = True
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     suffixes: ClassVar[tuple[str, ...]] = (".pdf",)
     packages: ClassVar[tuple[str, ...]] = ("pdfplumber",)
     extra: ClassVar[str] = "pdf"
@@ -54,13 +55,14 @@ class Plumber:
     def _pages(self, document: "PDF") -> Iterator[str]:
         with document:
             for page in document.pages:
-                yield self._text_of(page)
+                yield restore_ideographs(self._text_of(page))
                 page.close()
 
     def _text_of(self, page: "Page") -> str:
         tables = _tables(page) if self.tables else []
         rest = page.filter(lambda item: not any(_is_inside(item, table.box) for table in tables)) if tables else page
-        lines = rest.extract_text_lines(use_text_flow=self.text_flow)
+        upright = rest.filter(lambda item: item.get("upright", True))
+        lines = upright.extract_text_lines(use_text_flow=self.text_flow)
         number = {id(character): place for place, character in enumerate(page.chars)}
 
         def place(characters: Sequence[_Item]) -> float:
@@ -70,7 +72,35 @@ class Plumber:
         for table in tables:
             inside = [character for character in page.chars if _is_inside(character, table.box)]
             blocks.append((place(inside), f"\n{table.text}\n"))
+        for characters in _by_direction(rest):
+            turned_lines = _sideways_lines(characters, rest, text_flow=self.text_flow)
+            blocks.append((place(characters), "\n".join(turned_lines)))
         return "\n".join(text for _, text in sorted(blocks, key=lambda block: block[0]))
+
+
+def _by_direction(page: "Page") -> list[list[_Item]]:
+    """Return the sideways characters of a page, those that read upwards and those that read downwards."""
+    sideways: list[_Item] = [character for character in page.chars if not character["upright"]]
+    upwards = [character for character in sideways if character["matrix"][1] > 0]
+    downwards = [character for character in sideways if character["matrix"][1] <= 0]
+    return [characters for characters in (upwards, downwards) if characters]
+
+
+def _sideways_lines(characters: Sequence[_Item], page: "Page", *, text_flow: bool) -> list[str]:
+    """Return the lines of characters of one direction, as if their page were turned."""
+    from pdfplumber.utils.text import chars_to_textmap
+
+    is_upwards = characters[0]["matrix"][1] > 0
+    turned = []
+    for each in characters:
+        left, right, top, bottom = each["x0"], each["x1"], each["top"], each["bottom"]
+        if is_upwards:
+            box = {"x0": page.height - bottom, "x1": page.height - top, "top": left, "bottom": right}
+        else:
+            box = {"x0": top, "x1": bottom, "top": page.width - right, "bottom": page.width - left}
+        turned.append({**each, **box, "doctop": box["top"], "upright": True})
+    lines = chars_to_textmap(turned, use_text_flow=text_flow).extract_text_lines(return_chars=False)
+    return [line["text"] for line in lines]
 
 
 def _as_text(value: object) -> str:

@@ -14,7 +14,26 @@ from runner.labels.label_files import LabelledItem, metrics_of, read_labels
 ITEM = {"id": "a", "question": "Who?", "references": ["She"], "answer": "Her", "passages": ["She did."]}
 
 
-RANGES = ["1-2", "2–3", "2 or 3", "2;3", "1:00", "2-Jan"]
+RANGES = [
+    *(
+        "1-2",
+        "2–3",
+        "2 or 3",
+        "2;3",
+        "1:00",
+        "2-Jan",
+        "1~2",
+        "1～2",
+        "1、2",
+        "1，2",
+        "1 and 2",
+        "1 & 2",
+        "2|3",
+        "1−2",
+        "1 2",
+    ),
+    *("01. Feb", "1-févr", "2-Mai", "2-Mrz", "2 bis 3", "1至2", "1 或 2"),
+]
 
 
 def write(path: Path, *records: dict[str, Any]) -> Path:
