@@ -1,5 +1,6 @@
 """Names of cells in the report, from the values that distinguish them."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,6 +8,8 @@ from functools import cached_property
 from runner.results import CellResult, change_name, common_base, format_level, varying_axes
 
 _ID_LENGTH = 8
+_MOST_NAMES = 3
+"""Names of equal cells that are listed, if their values are no grid."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,10 @@ class CellNames:
         r"""Return a name for cells with the same values, e.g. "bm25 \u00b7 64 \u00b7 2 or 8"."""
         if self.base is not None:
             return " or ".join(change_name(cell.axes, self.base) for cell in cells)
+        values = [{cell.axes.get(axis) for cell in cells} for axis in self.axes]
+        if math.prod(map(len, values)) > len(cells):  # the joined values would name further cells
+            shown = " or ".join(map(self.short_name, cells[:_MOST_NAMES]))
+            return shown if len(cells) <= _MOST_NAMES else f"{shown} or {len(cells) - _MOST_NAMES} more"
         return " \u00b7 ".join(self.levels(cells)) or cells[0].cell_id[:_ID_LENGTH]
 
     def levels(self, cells: Sequence[CellResult]) -> list[str]:

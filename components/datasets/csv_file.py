@@ -18,13 +18,16 @@ _SEPARATORS = frozenset(",;\t|")
 def read_csv(file: Path, options: ReadingOptions) -> FileContent:
     """Return a document per row, whose part is the number of the row from 1.
 
-    Columns are separated by commas, or by tabs in `.tsv` files. A table without the columns that become the text is
+    Columns are separated by commas, or by tabs in `.tsv` files. Several columns without a name are named by their
+    numbers. A table without the columns that become the text is
     left out and counted. Raises DataError for a file that cannot be read, repeated column names, and another separator.
     """
     rows = _rows(file)
     _, columns = next(rows, (0, []))
     if not columns:
         return FileContent([], {"n_tables_without_rows": 1})
+    if columns.count("") > 1:  # for example below a title in the first row, whose other columns are blank
+        columns = [name or f"column {number}" for number, name in enumerate(columns, start=1)]
     if repeated := next((column for column, n in Counter(columns).items() if n > 1), None):
         raise DataError(f"{file}: two columns are named {repeated!r}, expected {_EXPECTED}. Rename one.")
     if len(columns) == 1 and (separators := [sign for sign in _SEPARATORS - {_separator(file)} if sign in columns[0]]):

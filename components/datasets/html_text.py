@@ -68,10 +68,37 @@ def read_html(content: bytes, location: str, *, keep_structure: bool = False) ->
 def _strip_open_comment(markup: str) -> str:
     """Remove a comment that is never closed, which extends to the end of the page.
 
-    The parser would remove it too, but search the whole page for the end of every "<!--" in it.
+    The parser would remove it too, but search the whole page for the end of every "<!--" in it. In a script, a style, a
+    title, a text area and a tag, "<!--" begins no comment, and is replaced by characters without a meaning.
     """
-    start = markup.find("<!--", markup.rfind("-->") + 1)
-    return markup if start < 0 else markup[:start]
+    pieces: list[str] = []
+    raw_text, n_done, end_of_last, open_comment, end_of_tags = "", 0, 0, -1, markup.rfind(">")
+    for mark in _COMMENT_OR_RAW_TEXT.finditer(markup):
+        tag, name = mark[0], (mark[1] or "").lower()
+        if open_comment >= 0:
+            open_comment = -1 if tag == "-->" else open_comment
+        elif name and not raw_text:
+            raw_text = "" if tag.startswith("</") else name
+        elif name:
+            raw_text = "" if tag.startswith("</") and name == raw_text else raw_text
+        elif tag == "<!--" and (
+            raw_text or (mark.end() <= end_of_tags and _is_in_tag(markup, end_of_last, mark.start()))
+        ):
+            pieces += [markup[n_done : mark.start()], "    " if raw_text in ("script", "style") else "&lt;!--"]
+            n_done = mark.end()
+        elif tag == "<!--":
+            open_comment = mark.start()
+        end_of_last = mark.end()
+    return "".join([*pieces, markup[n_done:] if open_comment < 0 else markup[n_done:open_comment]])
+
+
+_COMMENT_OR_RAW_TEXT = re.compile(r"<!--|-->|</?(script|style|textarea|title)\b", re.IGNORECASE)
+
+
+def _is_in_tag(markup: str, start: int, end: int) -> bool:
+    """Return True if a tag that begins in this range does not end in it."""
+    tag = markup.rfind("<", start, end)
+    return tag >= 0 and markup[tag + 1 : tag + 2].isalpha() and markup.find(">", tag, end) < 0
 
 
 class _MarkdownRows:

@@ -18,8 +18,8 @@ from components.errors import DataError
 BYTE_ORDER_MARK = "\ufeff"
 
 _N_NAMES_SHOWN = 8
-LONGEST_LINE = 1 << 28
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+LONGEST_LINE = 1 << 28
 """Most bytes of a line. A longer line is not text, and would fill the memory."""
 LARGEST_WHOLE_FILE = 1 << 30
 """Most bytes of a file that is parsed as a whole, which takes several times its size in memory."""
@@ -106,10 +106,14 @@ def optional_file(file: Path) -> Path | None:
 
 
 def read_bytes(file: Path, expected: str) -> bytes:
-    """Return the content of a file. Raises DataError for a file that `require_whole_size` refuses."""
+    """Return the content of a file. Raises DataError for a pointer of Git LFS, and for a file that
+    `require_whole_size` refuses.
+    """
     require_whole_size(file, expected)
     with _open(file, expected) as stream:
-        return stream.read()
+        content = stream.read()
+    _refuse_pointer(file, content, expected)
+    return content
 
 
 def require_whole_size(file: Path, expected: str) -> None:
@@ -146,8 +150,8 @@ def read_lines(file: Path, expected: str) -> Iterator[tuple[int, str]]:
                     "binary files do, expected a UTF-8 text file. Convert the file, or remove the byte."
                 )
             offset += len(line)
-            if number == 1 and line.startswith(_LFS_POINTER):
-                raise DataError(f"{file}: a pointer of Git LFS, expected {expected}. Fetch its content: git lfs pull")
+            if number == 1:
+                _refuse_pointer(file, line, expected)
             text = text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text
             yield number, text.removesuffix("\n").removesuffix("\r")
 
@@ -276,6 +280,12 @@ def _open(file: Path, expected: str) -> BufferedReader:
         return file.open("rb")
     except OSError as error:
         raise DataError(f"{file}: cannot be read ({error.strerror}), expected {expected}") from error
+
+
+def _refuse_pointer(file: Path, content: bytes, expected: str) -> None:
+    """Raise DataError if Git LFS has not fetched the file yet."""
+    if content.startswith(_LFS_POINTER):
+        raise DataError(f"{file}: a pointer of Git LFS, expected {expected}. Fetch its content: git lfs pull")
 
 
 def _nearest_content(path: Path) -> str:

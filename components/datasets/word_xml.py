@@ -21,14 +21,19 @@ _DELETED = (f"{WORD}del", f"{WORD}moveFrom")
 _EQUATION, _PHONETIC_GUIDE = f"{_MATH}oMath", f"{WORD}ruby"
 _SIGNS = {f"{_MATH}den": "/", f"{_MATH}sup": "^"}
 """Signs before a denominator and an exponent, which would otherwise continue the number before them."""
+_TEXT_BOX = f"{WORD}txbxContent"
+_ALTERNATIVES = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+_CHOICE, _FALLBACK = f"{_ALTERNATIVES}Choice", f"{_ALTERNATIVES}Fallback"
 _VALUE, _RESTART = f"{WORD}val", "restart"
 
 
 def unwrap(root: "_Element") -> None:
     """Put the text of nested elements in their place, in order, and remove deletions that are tracked.
 
-    An equation becomes a run with the text of its parts. Of a phonetic guide the characters stay, not their sounds.
+    An equation becomes a run with the text of its parts. Of a phonetic guide the characters stay, not their sounds. The
+    paragraphs of a text box follow the paragraph that holds the box.
     """
+    _move_text_boxes(root)
     deleted_rows = []
     for deleted in list(root.iter(*_DELETED)):
         row = _deleted_row(deleted)
@@ -48,6 +53,22 @@ def unwrap(root: "_Element") -> None:
         _replace(equation, [run])
     for guide in list(root.iter(_PHONETIC_GUIDE)):
         _replace(guide, list(_base_texts(guide)))
+
+
+def _move_text_boxes(root: "_Element") -> None:
+    """Put the paragraphs and tables of text boxes after the paragraph that holds the box.
+
+    Word writes a box twice, for newer and for older programs. The second copy is removed.
+    """
+    for fallback in list(root.iter(_FALLBACK)):
+        choices = fallback.itersiblings(_CHOICE, preceding=True)
+        if any(next(choice.iter(_TEXT_BOX), None) is not None for choice in choices):
+            _remove(fallback)
+    for box in reversed(list(root.iter(_TEXT_BOX))):
+        paragraph = next(box.iterancestors(f"{WORD}p"), None)
+        if paragraph is not None:
+            for block in reversed(list(box)):
+                paragraph.addnext(block)
 
 
 def _deleted_row(deleted: "_Element") -> "_Element | None":

@@ -131,3 +131,19 @@ def test_unreadable_html_page_is_an_error(markup: bytes, message: str) -> None:
 )
 def test_html_tables_become_markdown_if_structure_is_kept(markup: str, expected: str) -> None:
     assert read_html(markup.encode(), "a.html", keep_structure=True).text == expected
+
+
+@pytest.mark.parametrize(
+    ("markup", "text"),
+    [
+        ("<p>a</p><script>var r = /<!--|x/;</script><p>b</p>", "a\nb"),
+        ("<p>a</p><style><!-- p {} </style><p>b</p>", "a\nb"),
+        ('<p title="<!-- x">a</p><p>b</p>', "a\nb"),
+        ("<p>a</p><textarea><!-- t</textarea><p>b</p>", "a\n<!-- t\nb"),
+        ("<p>a</p><!-- x <p>hidden</p>", "a"),
+        ("<!-- <script> --><p>a</p><script><!--\nx\n--></script><p>b</p>", "a\nb"),
+        ('<p>5" <!-- hidden --> pipe</p>', '5"  pipe'),
+    ],
+)
+def test_only_a_real_comment_hides_text(markup: str, text: str) -> None:
+    assert read_html(markup.encode(), "page").text == text

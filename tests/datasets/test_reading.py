@@ -17,7 +17,14 @@ from components.datasets.json_fields import (
     required_texts,
 )
 from components.datasets.json_files import read_json
-from components.datasets.reading import read_jsonl, read_lines, require_file, require_folder, sha256_of_files
+from components.datasets.reading import (
+    read_bytes,
+    read_jsonl,
+    read_lines,
+    require_file,
+    require_folder,
+    sha256_of_files,
+)
 from components.errors import DataError
 
 WANTED = "a test file"
@@ -290,3 +297,9 @@ def test_pointer_of_git_lfs_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1234\n")
     with pytest.raises(DataError, match="x: a pointer of Git LFS, expected documents"):
         list(read_lines(tmp_path / "x", "documents"))
+
+
+def test_web_page_that_is_a_pointer_of_git_lfs_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.html").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1234\n")
+    with pytest.raises(DataError, match=r"x\.html: a pointer of Git LFS"):
+        read_bytes(tmp_path / "x.html", "documents")

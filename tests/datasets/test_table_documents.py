@@ -152,6 +152,12 @@ def test_csv_rows_become_documents(tmp_path: Path) -> None:
     assert counts["n_tables_without_text_columns"] == 1
 
 
+def test_columns_without_a_name_are_named_by_number(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("Stations 2020,,\nname,town,opened\nTern bridge,Selby,1932\n", encoding="utf-8")
+    documents, _ = read_documents(tmp_path)
+    assert documents.texts[1] == "Stations 2020: Tern bridge\ncolumn 2: Selby\ncolumn 3: 1932"
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -43,7 +43,7 @@ class Office:
     margins: bool = True
     notes: bool = True
 
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
     suffixes: ClassVar[tuple[str, ...]] = (".docx", ".pptx", ".xlsx")
     packages: ClassVar[tuple[str, ...]] = ("docx", "openpyxl", "pptx")
     extra: ClassVar[str] = "office"

@@ -149,6 +149,14 @@ _SDT = "<w:sdt><w:sdtPr/><w:sdtContent>{}</w:sdtContent></w:sdt>"
 _DELETED = f'<w:del w:id="2">{_run("LOST").replace("w:t", "w:delText")}</w:del><w:moveFrom>{_run("LOST")}</w:moveFrom>'
 _INSERTED = f"<w:ins>{_run('in')}</w:ins>"
 _CELL = f"<w:tc><w:p>{_run('cell')}</w:p></w:tc>"
+_SPACES = (
+    'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006" xmlns:v="urn:schemas-microsoft-com:vml" '
+    'xmlns:wps="http://schemas.microsoft.com/office/word/2010/wordprocessingShape"'
+)
+_BOX = f"<w:txbxContent><w:p>{_run('b')}</w:p><w:p>{_run('c')}</w:p></w:txbxContent>"
+_OLD_BOX = f"<w:pict><v:shape><v:textbox>{_BOX}</v:textbox></v:shape></w:pict>"
+_NEW_BOX = f'<mc:Choice Requires="wps"><w:drawing><wps:txbx>{_BOX}</wps:txbx></w:drawing></mc:Choice>'
+_BOTH_BOXES = f"<mc:AlternateContent>{_NEW_BOX}<mc:Fallback>{_OLD_BOX}</mc:Fallback></mc:AlternateContent>"
 
 
 @pytest.mark.parametrize(
@@ -167,6 +175,8 @@ _CELL = f"<w:tc><w:p>{_run('cell')}</w:p></w:tc>"
             f"<w:p><w:r><w:ruby><w:rt>{_run('LOST')}</w:rt><w:rubyBase>{_run('a')}</w:rubyBase></w:ruby></w:r></w:p>",
             "a",
         ),
+        (f"<w:p {_SPACES}>{_run('a')}<w:r>{_BOTH_BOXES}</w:r></w:p><w:p>{_run('d')}</w:p>", "a\nb\nc\nd"),
+        (f"<w:p {_SPACES}><w:r>{_OLD_BOX}</w:r>{_run('a')}</w:p>", "a\nb\nc"),
         (f"<w:tbl><w:tr>{_SDT.format(_CELL)}</w:tr></w:tbl>", "| cell |"),
         (f"<w:tbl>{_SDT.format(f'<w:tr>{_CELL}</w:tr>')}</w:tbl>", "| cell |"),
         (f"<w:tbl><w:tr>{_CELL}</w:tr><w:tr><w:trPr><w:del/></w:trPr>{_CELL}</w:tr></w:tbl>", "| cell |"),
