@@ -27,6 +27,16 @@ _WHITE_SPACE = re.compile(r"[ \t\n\r\f\u00a0]+")
 _WEB_NAMES = {"iso-8859-1": "cp1252", "latin-1": "cp1252", "ascii": "cp1252", "us-ascii": "cp1252", "gb2312": "gb18030"}
 """Declared encoding -> the encoding that browsers read instead, by the WHATWG's encoding standard."""
 _SHOWN = 60
+_INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")
+"""Soft hyphens, and spaces without a width, which would split words."""
+_RAISED = re.compile(r"\s*[-+−–]?\d{1,9}\s*")
+_SPAN = re.compile(r"\d{1,4}", re.ASCII)
+_LARGEST_SPAN = 100
+_MOST_REPEATS, _LONGEST_REPEATED = 100_000, 200
+"""Most columns or rows of a cell, most repeated cells of a table, and most characters of one.
+
+Otherwise a page of spans would fill the memory.
+"""
 _PYTHON_ONLY = frozenset(("idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined", "utf-7"))
 """Python's encodings that no browser reads. Some take quadratic time, some yield unpaired surrogates."""
 
@@ -104,11 +114,15 @@ def _is_in_tag(markup: str, start: int, end: int) -> bool:
 class _MarkdownRows:
     """The cells of one table of HTML, collected tag by tag and written as rows of Markdown.
 
-    The first row with cells is the head, because Markdown requires one.
+    The first row with cells is the head, because Markdown requires one. A cell that spans columns or rows is repeated,
+    so that all cells stand below their heads.
     """
 
     def __init__(self) -> None:
         self._cells: list[list[str]] = []
+        self._spans: list[tuple[int, int]] = []
+        self._from_above: dict[int, tuple[int, str]] = {}
+        self._n_repeats = 0
         self._n_open = 0
         self._has_head = False
 
@@ -120,27 +134,61 @@ class _MarkdownRows:
     def add(self, text: str) -> None:
         """Add text to the last cell."""
         if not self._cells:  # a row that began in the cell has ended the cell's row
-            self._cells.append([])
+            self._begin_cell(1, 1)
         self._cells[-1].append(text)
 
-    def pass_tag(self, tag: str, has_ended: bool) -> str:
+    def pass_tag(self, tag: "Tag", has_ended: bool) -> str:
         """Return the text that replaces the beginning or the end of a row (tr) or a cell."""
-        if tag == "tr":
+        if tag.name == "tr":
             return self.end_row() if has_ended else "\n"
         self._n_open += -1 if has_ended else 1
         if not has_ended:
-            self._cells.append([])
+            self._begin_cell(_span(tag, "colspan"), _span(tag, "rowspan"))
         return ""
+
+    def _begin_cell(self, n_columns: int, n_rows: int) -> None:
+        self._cells.append([])
+        self._spans.append((n_columns, n_rows))
 
     def end_row(self) -> str:
         """Return the current row as a line, followed by the separator line below the head; "" without cells."""
-        written = ["".join(cell) for cell in self._cells]
+        written = self._in_columns()
         lines = [markdown_row(written)] if written else []
         if written and not self._has_head:
             lines.append(markdown_row(["---"] * len(written)))
             self._has_head = True
-        self._cells = []
+        self._cells, self._spans = [], []
         return "\n".join(["", *lines, ""]) if lines else ""
+
+    def _in_columns(self) -> list[str]:
+        """Return the text of every column of the current row, with the cells that continue from above."""
+        if not self._cells:
+            return []
+        above, below = self._from_above, dict[int, tuple[int, str]]()
+        written: list[str] = []
+
+        def write(text: str, n_rows: int) -> None:
+            if n_rows > 1 and self._n_repeats < _MOST_REPEATS:
+                self._n_repeats += 1
+                below[len(written)] = n_rows - 1, text if len(text) <= _LONGEST_REPEATED else ""
+            written.append(text)
+
+        def write_from_above() -> None:
+            while len(written) in above:
+                n_rows, text = above[len(written)]
+                write(text, n_rows)
+
+        for cell, (n_columns, n_rows) in zip(self._cells, self._spans, strict=True):
+            write_from_above()
+            text = "".join(cell)
+            write(text, n_rows)
+            n_copies = min(n_columns - 1, _MOST_REPEATS - self._n_repeats)
+            self._n_repeats += max(n_copies, 0)
+            for _ in range(n_copies):
+                write(text if len(text) <= _LONGEST_REPEATED else "", n_rows)
+        write_from_above()
+        self._from_above = below
+        return written
 
 
 def _pieces(soup: "BeautifulSoup", keep_structure: bool) -> Iterator[str]:
@@ -151,7 +199,7 @@ def _pieces(soup: "BeautifulSoup", keep_structure: bool) -> Iterator[str]:
     rows: _MarkdownRows | None = None
     for node, has_ended in _walk(soup):
         if not isinstance(node, Tag):
-            text = str(node)
+            text = _INVISIBLE.sub("", str(node))
             if rows and rows.is_in_cell:
                 rows.add(text)
             else:
@@ -163,9 +211,9 @@ def _pieces(soup: "BeautifulSoup", keep_structure: bool) -> Iterator[str]:
                 yield rows.end_row()
             rows = _MarkdownRows() if not has_ended and _holds_data(node) else None
         if rows and node.name in ("tr", *_CELLS):
-            yield rows.pass_tag(node.name, has_ended)
+            yield rows.pass_tag(node, has_ended)
         elif rows and rows.is_in_cell:
-            rows.add(" " if node.name in _BREAKS else "")
+            rows.add(" " if node.name in _BREAKS else _power_sign(node, has_ended))
         else:
             yield _separator(node, has_ended, keep_structure)
 
@@ -194,9 +242,21 @@ def _separator(node: "Tag", has_ended: bool, keep_structure: bool) -> str:
     if node.name in _CELLS and not has_ended:
         return " "
     if node.name not in _BREAKS:
-        return ""
+        return _power_sign(node, has_ended)
     is_heading = keep_structure and node.name in _HEADINGS and not has_ended and node.get_text(strip=True)
     return f"\n{'#' * int(node.name[1])} " if is_heading else "\n"
+
+
+def _power_sign(node: "Tag", has_ended: bool) -> str:
+    """Return "^" before a raised number, which would otherwise continue the number or word before it; else ""."""
+    is_number = node.name == "sup" and len(node.contents) == 1 and _RAISED.fullmatch(str(node.contents[0]))
+    return "^" if is_number and not has_ended else ""
+
+
+def _span(cell: "Tag", name: str) -> int:
+    """Return the number of columns or rows of a cell, 1 if the page says nothing or nonsense."""
+    value = str(cell.get(name, ""))
+    return min(int(value), _LARGEST_SPAN) if _SPAN.fullmatch(value) and int(value) else 1
 
 
 def _holds_data(table: "Tag") -> bool:

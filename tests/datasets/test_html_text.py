@@ -147,3 +147,38 @@ def test_html_tables_become_markdown_if_structure_is_kept(markup: str, expected:
 )
 def test_only_a_real_comment_hides_text(markup: str, text: str) -> None:
     assert read_html(markup.encode(), "page").text == text
+
+
+@pytest.mark.parametrize(
+    ("markup", "text"),
+    [
+        ("10<sup>6</sup> and 2<sup>-3</sup>, 1<sup>st</sup>, CO<sub>2</sub>", "10^6 and 2^-3, 1st, CO2"),
+        ("M\u00fcll&shy;geb\u00fchren, zero\u200bwidth", "M\u00fcllgeb\u00fchren, zerowidth"),
+    ],
+)
+def test_raised_numbers_and_invisible_characters_leave_words_whole(markup: str, text: str) -> None:
+    assert read_html(f"<meta charset=utf-8><p>{markup}</p>".encode(), "page").text == text
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        (
+            "<tr><th>Town</th><th colspan=2>Year</th></tr><tr><td rowspan=2>Selby</td><td>1</td><td>2</td></tr>"
+            "<tr><td>3</td><td>4</td></tr>",
+            ["| Town | Year | Year |", "| --- | --- | --- |", "| Selby | 1 | 2 |", "| Selby | 3 | 4 |"],
+        ),
+        (
+            "<tr><td rowspan=2>a</td><td>b</td><td rowspan=3>c</td></tr><tr><td>d</td></tr>"
+            "<tr><td>e</td><td>f</td></tr>",
+            ["| a | b | c |", "| --- | --- | --- |", "| a | d | c |", "| e | f | c |"],
+        ),
+        (
+            "<tr><td colspan=0>a</td><td colspan=x>b</td><td rowspan=99999>c</td></tr>",
+            ["| a | b | c |", "| --- | --- | --- |"],
+        ),
+    ],
+)
+def test_cells_that_span_columns_and_rows_are_repeated(rows: str, expected: list[str]) -> None:
+    page = read_html(f"<table>{rows}</table>".encode(), "page", keep_structure=True)
+    assert page.text.splitlines() == expected
