@@ -7,6 +7,7 @@ if __name__ == "__main__":  # before the other imports, which take time and may 
 
 
 import argparse
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,7 +56,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _say(cell: "ExportedCell", out: Path, n_bytes: int) -> None:
-    script = out / "pipeline.py"
+    script = shlex.quote(str(out / "pipeline.py"))
     option = " --trust" if cell.code else ""
     lines = [
         f"exported {cell.result.cell_id} to {out} ({n_bytes / 1e6:,.1f} MB)",

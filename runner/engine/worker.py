@@ -139,7 +139,9 @@ class Worker:
                 try:
                     return self._compute_and_store(stage, report, lock)
                 except LockLost as lost:
-                    log.warning("%s: %s; its replies so far are cached, and this one waits", stage.title, lost)
+                    log.warning(
+                        "%s: %s; replies so far are cached, and the stage takes its lock again", stage.title, lost
+                    )
             was_absent = False
 
     def _find(self, stage: AnyStage) -> StoredResult | None:

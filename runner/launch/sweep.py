@@ -308,6 +308,8 @@ class RunningSweep:
                 f"run.store_dir: {path} cannot be used: {cause}. Fix its permissions, delete it if it does "
                 "not belong to the store, or choose another run.store_dir"
             )
+        if error.errno is None:  # a library's error, such as one about a shared object that cannot be loaded
+            return f"{cause}. Remove the cause, then run the same command again: finished work is cached."
         return (
             f"run.results_dir: cannot write to {self._shown_dir}: {cause}. Free some space or choose another "
             f"run.results_dir, then run the command again: finished work is cached in {self._store.root}."

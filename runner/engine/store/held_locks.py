@@ -33,7 +33,7 @@ class GateOfLock:
     def admit(self, attempt: Attempt) -> float:
         """Admit an attempt as the inner gate does. Raises LockLost if the lock is lost."""
         if self._lock.is_lost():
-            raise LockLost("another process took the lock of this stage, because this one did not run for a while")
+            raise LockLost("its lock was removed, or another process took it while this one did not run")
         return self._gate.admit(attempt)
 
     def settle(self, attempt: Attempt, used: Tokens | None) -> None:

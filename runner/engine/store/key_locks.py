@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from components.errors import StoreError
 from runner.engine.store.held_locks import HeldLock
 from runner.engine.store.locks import shared_mode
 from runner.engine.store.part_files import storage_errors
@@ -51,7 +52,7 @@ def hold_lease(path: Path, writers: Writers, what: str, *, from_stopped: bool = 
         if had_holder:
             _wait(path, claim, writers, what, from_stopped=from_stopped)
     try:
-        yield HeldLock(had_holder, lambda: not _has_claim(path, claim))
+        yield HeldLock(had_holder, lambda: _is_lost(path, claim))
     finally:
         _release(path, claim)
 
@@ -157,6 +158,14 @@ def _has_claim(path: Path, claim: str) -> bool:
     try:
         return _read_claim(path) == claim
     except FileNotFoundError:
+        return False
+
+
+def _is_lost(path: Path, claim: str) -> bool:
+    """Return True if the lock was removed or has another claim, False while the file system cannot tell."""
+    try:
+        return not _has_claim(path, claim)
+    except (OSError, StoreError):
         return False
 
 

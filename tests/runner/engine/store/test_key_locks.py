@@ -81,6 +81,17 @@ def test_holder_notices_that_another_process_took_its_lock(lock: Path, writers: 
     assert lock.is_symlink()
 
 
+def test_holder_keeps_its_lock_while_the_file_system_cannot_tell(
+    lock: Path, writers: Writers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(path: object) -> str:
+        raise OSError(errno.ESTALE, "Stale file handle")
+
+    with hold_lease(lock, writers, "making sums") as held, monkeypatch.context() as patch:
+        patch.setattr(os, "readlink", fail)
+        assert not held.is_lost()
+
+
 def test_key_lock_is_held_by_one_process_at_a_time(lock: Path, writers: Writers) -> None:
     inside: list[int] = []
     most: list[int] = []
