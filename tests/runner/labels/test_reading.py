@@ -95,7 +95,7 @@ class TestJsonLines:
         with pytest.raises(DataError, match="got 1 items without any label"):
             read_labels(write(tmp_path / "labels.jsonl", ITEM))
 
-    @pytest.mark.parametrize("label", [2, 2.0, "2", " 2.0", "2 - all of it", "2. all", "2 of 2"])
+    @pytest.mark.parametrize("label", [2, 2.0, "2", " 2.0", "2 - all of it", "2. all", "2 of 2", "2: 4 of 5 facts"])
     def test_label_grade_may_be_followed_by_words(self, tmp_path: Path, label: object) -> None:
         (item,) = read_labels(write(tmp_path / "labels.jsonl", {**ITEM, "labels": {"accuracy": label}}))
         assert item.labels == {"accuracy": 2}
