@@ -3,6 +3,7 @@
 import re
 from codecs import lookup
 from collections.abc import Iterator
+from html.parser import HTMLParser
 from typing import TYPE_CHECKING, NamedTuple
 
 from components.datasets.parsing_time import limit_parsing_time
@@ -22,6 +23,7 @@ _BLOCKS = (
 )  # fmt: skip
 _BREAKS = frozenset(("br", *_BLOCKS))
 _CELLS = ("td", "th")
+_SECTIONS = ("thead", "tbody", "tfoot")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _WHITE_SPACE = re.compile(r"[ \t\n\r\f\u00a0]+")
 _WEB_NAMES = {"iso-8859-1": "cp1252", "latin-1": "cp1252", "ascii": "cp1252", "us-ascii": "cp1252", "gb2312": "gb18030"}
@@ -32,11 +34,11 @@ _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")
 _RAISED = re.compile(r"\s*[-+−–]?\d{1,9}\s*")
 _SPAN = re.compile(r"\d{1,4}", re.ASCII)
 _LARGEST_SPAN = 100
-_MOST_REPEATS, _LONGEST_REPEATED = 100_000, 200
-"""Most columns or rows of a cell, most repeated cells of a table, and most characters of one.
-
-Otherwise a page of spans would fill the memory.
-"""
+"""Most columns or rows of a cell."""
+_MOST_REPEATED = 1_000_000
+"""Most characters that repeated cells add to a page. Otherwise a page of spans would fill the memory."""
+_MOST_MARKS = 1_000
+"""Most marks of an open comment that are examined."""
 _PYTHON_ONLY = frozenset(("idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined", "utf-7"))
 """Python's encodings that no browser reads. Some take quadratic time, some yield unpaired surrogates."""
 
@@ -78,37 +80,46 @@ def read_html(content: bytes, location: str, *, keep_structure: bool = False) ->
 def _strip_open_comment(markup: str) -> str:
     """Remove a comment that is never closed, which extends to the end of the page.
 
-    The parser would remove it too, but search the whole page for the end of every "<!--" in it. In a script, a style, a
-    title, a text area and a tag, "<!--" begins no comment, and is replaced by characters without a meaning.
+    The parser would remove it too, but search the whole page for the end of every "<!--" in it. "<!--" begins no comment
+    in a script, a style and a tag.
     """
-    pieces: list[str] = []
-    raw_text, n_done, end_of_last, open_comment, end_of_tags = "", 0, 0, -1, markup.rfind(">")
-    for mark in _COMMENT_OR_RAW_TEXT.finditer(markup):
-        tag, name = mark[0], (mark[1] or "").lower()
-        if open_comment >= 0:
-            open_comment = -1 if tag == "-->" else open_comment
-        elif name and not raw_text:
-            raw_text = "" if tag.startswith("</") else name
-        elif name:
-            raw_text = "" if tag.startswith("</") and name == raw_text else raw_text
-        elif tag == "<!--" and (
-            raw_text or (mark.end() <= end_of_tags and _is_in_tag(markup, end_of_last, mark.start()))
-        ):
-            pieces += [markup[n_done : mark.start()], "    " if raw_text in ("script", "style") else "&lt;!--"]
-            n_done = mark.end()
-        elif tag == "<!--":
-            open_comment = mark.start()
-        end_of_last = mark.end()
-    return "".join([*pieces, markup[n_done:] if open_comment < 0 else markup[n_done:open_comment]])
+    start, n_read, context = markup.find("<!--", markup.rfind("-->") + 1), 0, _Context()
+    for _ in range(_MOST_MARKS):
+        if start < 0:
+            return markup
+        try:
+            context.feed(markup[n_read:start])
+        except AssertionError:  # the page cannot be parsed, and its reader will say so
+            return markup
+        n_read = start
+        if not context.is_in_tag_or_script:
+            break
+        start = markup.find("<!--", start + 4)
+    return markup[:start]
 
 
-_COMMENT_OR_RAW_TEXT = re.compile(r"<!--|-->|</?(script|style|textarea|title)\b", re.IGNORECASE)
+class _Context(HTMLParser):
+    """Reads the beginning of a page, and tells in what it ends."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=False)  # otherwise text without a following tag stays unread
+
+    @property
+    def is_in_tag_or_script(self) -> bool:
+        """True if what was read ends in a tag, in a script or in a style."""
+        return self.cdata_elem is not None or self.rawdata.startswith("<")
 
 
-def _is_in_tag(markup: str, start: int, end: int) -> bool:
-    """Return True if a tag that begins in this range does not end in it."""
-    tag = markup.rfind("<", start, end)
-    return tag >= 0 and markup[tag + 1 : tag + 2].isalpha() and markup.find(">", tag, end) < 0
+class _Repeats:
+    """The characters that repeated cells may still add to a page."""
+
+    def __init__(self) -> None:
+        self._n_left = _MOST_REPEATED
+
+    def allow(self, text: str) -> bool:
+        """Return True, and count the text, if the page may have it once more."""
+        self._n_left -= len(text) + 3  # and the border of its cell
+        return self._n_left >= 0
 
 
 class _MarkdownRows:
@@ -118,11 +129,11 @@ class _MarkdownRows:
     so that all cells stand below their heads.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, repeats: _Repeats) -> None:
+        self._repeats = repeats
         self._cells: list[list[str]] = []
         self._spans: list[tuple[int, int]] = []
         self._from_above: dict[int, tuple[int, str]] = {}
-        self._n_repeats = 0
         self._n_open = 0
         self._has_head = False
 
@@ -160,21 +171,25 @@ class _MarkdownRows:
         self._cells, self._spans = [], []
         return "\n".join(["", *lines, ""]) if lines else ""
 
+    def end_section(self) -> None:
+        """End the cells that continue from above, which no head, body or foot of a table leaves."""
+        self._from_above = {}
+
     def _in_columns(self) -> list[str]:
-        """Return the text of every column of the current row, with the cells that continue from above."""
-        if not self._cells:
-            return []
+        """Return the text of every column of the current row, with the cells that continue from above.
+
+        An empty row has no text, but counts for the cells that continue.
+        """
         above, below = self._from_above, dict[int, tuple[int, str]]()
         written: list[str] = []
 
         def write(text: str, n_rows: int) -> None:
-            if n_rows > 1 and self._n_repeats < _MOST_REPEATS:
-                self._n_repeats += 1
-                below[len(written)] = n_rows - 1, text if len(text) <= _LONGEST_REPEATED else ""
+            if n_rows > 1:
+                below[len(written)] = n_rows - 1, text
             written.append(text)
 
         def write_from_above() -> None:
-            while len(written) in above:
+            while len(written) in above and self._repeats.allow(above[len(written)][1]):
                 n_rows, text = above[len(written)]
                 write(text, n_rows)
 
@@ -182,20 +197,19 @@ class _MarkdownRows:
             write_from_above()
             text = "".join(cell)
             write(text, n_rows)
-            n_copies = min(n_columns - 1, _MOST_REPEATS - self._n_repeats)
-            self._n_repeats += max(n_copies, 0)
-            for _ in range(n_copies):
-                write(text if len(text) <= _LONGEST_REPEATED else "", n_rows)
+            for _ in range(n_columns - 1):
+                if self._repeats.allow(text):
+                    write(text, n_rows)
         write_from_above()
         self._from_above = below
-        return written
+        return written if self._cells else []
 
 
 def _pieces(soup: "BeautifulSoup", keep_structure: bool) -> Iterator[str]:
     """Yield the texts of a page, and the line breaks and spaces between them."""
     from bs4.element import Tag
 
-    n_pre = 0
+    n_pre, repeats = 0, _Repeats()
     rows: _MarkdownRows | None = None
     for node, has_ended in _walk(soup):
         if not isinstance(node, Tag):
@@ -209,7 +223,9 @@ def _pieces(soup: "BeautifulSoup", keep_structure: bool) -> Iterator[str]:
         if keep_structure and node.name == "table":
             if rows:  # a table with data contains no other table
                 yield rows.end_row()
-            rows = _MarkdownRows() if not has_ended and _holds_data(node) else None
+            rows = _MarkdownRows(repeats) if not has_ended and _holds_data(node) else None
+        if rows and node.name in _SECTIONS:
+            rows.end_section()
         if rows and node.name in ("tr", *_CELLS):
             yield rows.pass_tag(node, has_ended)
         elif rows and rows.is_in_cell:
@@ -249,8 +265,10 @@ def _separator(node: "Tag", has_ended: bool, keep_structure: bool) -> str:
 
 def _power_sign(node: "Tag", has_ended: bool) -> str:
     """Return "^" before a raised number, which would otherwise continue the number or word before it; else ""."""
-    is_number = node.name == "sup" and len(node.contents) == 1 and _RAISED.fullmatch(str(node.contents[0]))
-    return "^" if is_number and not has_ended else ""
+    if node.name != "sup" or has_ended or len(node.contents) != 1:
+        return ""
+    content = node.contents[0]
+    return "^" if isinstance(content, str) and _RAISED.fullmatch(content) else ""
 
 
 def _span(cell: "Tag", name: str) -> int:

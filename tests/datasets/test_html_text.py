@@ -139,7 +139,10 @@ def test_html_tables_become_markdown_if_structure_is_kept(markup: str, expected:
         ("<p>a</p><script>var r = /<!--|x/;</script><p>b</p>", "a\nb"),
         ("<p>a</p><style><!-- p {} </style><p>b</p>", "a\nb"),
         ('<p title="<!-- x">a</p><p>b</p>', "a\nb"),
-        ("<p>a</p><textarea><!-- t</textarea><p>b</p>", "a\n<!-- t\nb"),
+        ("<svg><style/></svg><p>b</p><!-- hidden --><p>a</p>", "b\na"),
+        ("<style-guide>b</style-guide><!-- hidden --><p>a</p>", "b\na"),
+        ("<p onclick=\"f('<script>')\">b</p><!-- hidden --><p>a</p>", "b\na"),
+        ("<p>b</p><!--><p>after</p>", "b\n<!-->\nafter"),
         ("<p>a</p><!-- x <p>hidden</p>", "a"),
         ("<!-- <script> --><p>a</p><script><!--\nx\n--></script><p>b</p>", "a\nb"),
         ('<p>5" <!-- hidden --> pipe</p>', '5"  pipe'),
@@ -174,6 +177,14 @@ def test_raised_numbers_and_invisible_characters_leave_words_whole(markup: str, 
             ["| a | b | c |", "| --- | --- | --- |", "| a | d | c |", "| e | f | c |"],
         ),
         (
+            "<tr><td rowspan=2>a</td><td rowspan=2>b</td></tr><tr></tr><tr><td>c</td><td>d</td></tr>",
+            ["| a | b |", "| --- | --- |", "| c | d |"],
+        ),
+        (
+            "<thead><tr><th rowspan=2>A</th><th>B</th></tr></thead><tbody><tr><td>1</td><td>2</td></tr></tbody>",
+            ["| A | B |", "| --- | --- |", "| 1 | 2 |"],
+        ),
+        (
             "<tr><td colspan=0>a</td><td colspan=x>b</td><td rowspan=99999>c</td></tr>",
             ["| a | b | c |", "| --- | --- | --- |"],
         ),
@@ -182,3 +193,10 @@ def test_raised_numbers_and_invisible_characters_leave_words_whole(markup: str, 
 def test_cells_that_span_columns_and_rows_are_repeated(rows: str, expected: list[str]) -> None:
     page = read_html(f"<table>{rows}</table>".encode(), "page", keep_structure=True)
     assert page.text.splitlines() == expected
+
+
+def test_page_of_spans_has_a_bounded_text() -> None:
+    row = f"<tr>{'<td colspan=100 rowspan=100>' + 'x' * 200 + '</td>'}</tr>"
+    table = f"<table>{row.replace('</tr>', '<td>y</td></tr>')}{'<tr><td>z</td></tr>' * 99}</table>"
+    page = read_html((table * 20).encode(), "page", keep_structure=True)
+    assert len(page.text) < 1_100_000
