@@ -18,33 +18,35 @@
 
 # %% tags=["parameters"]
 SWEEP = ""  # a sweep's folder, or its id in results/; if empty, a small demo that is run once
-METRIC = "rouge_l"  # "[subset:]metric", e.g. "read/qa_1doc:rouge_l"
+METRIC = ""  # "[subset:]metric"; if empty, the leading metric of your sweep, and rouge_l in the demo
 BASELINE = ""  # the cell that you chose before the sweep, e.g. "retriever=bm25,chunk.size=64,top_k=2"
 
 # %%
 import numpy as np
 import pandas as pd
 
-import analysis
 from analysis.charts.dots import Dot, dots
 from analysis.decision import recommendations
-from analysis.notebooks.start import demo_sweep, picture, rows_of
+from analysis.notebooks.start import last_other, open_sweep, picture, rows_of
+from runner.results import find_sweep
 
-sweep = analysis.load(SWEEP or demo_sweep())
+sweep, METRIC = open_sweep(SWEEP, METRIC, compares=True)
+if SWEEP and sweep.folder != find_sweep(SWEEP):
+    BASELINE = ""  # it names a cell of that sweep, not of the demo
 axes = sweep.axes
 names = sweep.cells.set_index("cell_id")["name"]
 
 # %% [markdown]
 # ## Which cells may be the best?
 #
-# All cells answered the same questions, so they are compared question by question: a question that is hard for all of them does not count against
+# All cells have the same questions, so they are compared question by question: a question that is hard for all of them does not count against
 # any. `verdict` is the result:
 #
 # - `best`: the highest mean,
 # - `worse`: this cell is not the best one, with 95% confidence, corrected for the number of cells,
 # - `may be the best`: these questions cannot tell. It does **not** mean equal.
 #
-# In a terminal: `python -m analysis compare SWEEP --metric rouge_l`.
+# In a terminal: `python -m analysis compare SWEEP --metric METRIC`.
 
 # %%
 compared = sweep.compare(METRIC)
@@ -66,7 +68,10 @@ picture(dots(rows, f"{METRIC}: difference from the best cell", with_zero=True))
 # %%
 detectable = compared["detectable_difference"]
 print(f"{compared['n'][0]} questions in {compared['n_clusters'][0]} independent groups")
-print(f"smallest detectable difference: {detectable.min():.3f} to {detectable.max():.3f}")
+if detectable.notna().any():
+    print(f"smallest detectable difference: {detectable.min():.3f} to {detectable.max():.3f}")
+else:
+    print("too few groups to detect a difference of any size")
 
 # %% [markdown]
 # ## Against a cell of your own
@@ -77,7 +82,8 @@ print(f"smallest detectable difference: {detectable.min():.3f} to {detectable.ma
 # example then, and report none of its verdicts.
 
 # %%
-baseline = sweep.cell(BASELINE) if BASELINE else sweep.ranked(METRIC)[-1]
+best = sweep.best(METRIC)
+baseline = sweep.cell(BASELINE) if BASELINE else last_other(sweep, METRIC, best)
 against = sweep.compare(METRIC, baseline=baseline.cell_id)
 print(
     "baseline:",
@@ -104,7 +110,6 @@ for each in recommendations(sweep.results, METRIC).entries:
 # A small mean difference can hide large ones in both directions. The scores of both cells, side by side:
 
 # %%
-best = sweep.best(METRIC)
 column = f"score/{METRIC.rpartition(':')[2]}"
 both = sweep.samples(["subset", "question", "answer", column], cells=[best, baseline])
 wide = both.pivot(index=["id", "subset", "question"], columns="cell_id", values=column)

@@ -19,22 +19,23 @@
 
 # %% tags=["parameters"]
 SWEEP = ""  # a sweep's folder, or its id in results/; if empty, a small demo that is run once
-METRIC = "rouge_l"  # metric that chooses the best cell
+METRIC = ""  # chooses the best cell; if empty, the leading metric of your sweep, and rouge_l in the demo
 
 # %%
 import pandas as pd
 
-import analysis
 from analysis.charts.curves import Curve, curves
 from analysis.charts.stacked_bars import BarKind, stacked_bars
 from analysis.forensics import all_verdicts, evidence_depth, failure_counts, transitions
-from analysis.notebooks.start import demo_sweep, picture
+from analysis.notebooks.start import last_other, load_demo, open_sweep, picture
 from analysis.report.sample_classes import CLASSES
 
-sweep = analysis.load(SWEEP or demo_sweep())
+sweep, METRIC = open_sweep(SWEEP, METRIC)
 names = sweep.cells.set_index("cell_id")["name"]
 best = sweep.best(METRIC)
 failures = sweep.failures(best)
+if set(failures["outcome"]) == {"not_judged"}:
+    print("No answer was judged in this sweep, so its failures are those of the search and of the prompt.")
 failures[["id", "question", "stage", "outcome", "failure", "is_uncertain", "rank_needed"]].head()
 
 # %% [markdown]
@@ -44,7 +45,7 @@ failures[["id", "question", "stage", "outcome", "failure", "is_uncertain", "rank
 #   goes through it), `in_part` (it is longer than a chunk, and part of it is there), `dropped` (no room in the prompt), `compressed` (the compressor
 #   removed it), `in_context`.
 # - `outcome`: the quality of the answer. `right`, `partly`, `wrong`; for long texts, such as summaries, only `low` or `typical` among the answers of
-#   the sweep.
+#   the sweep. `not_judged` without an answer.
 #
 # The class, `failure`, follows from both: the stage at which the evidence was lost, or else the use that the answer made of it. `is_uncertain` marks
 # cases that rules cannot decide well.
@@ -92,8 +93,13 @@ pd.DataFrame(meanings, columns=["class", "means", "try"]).style.apply(lambda _: 
 # Which failures does the best cell fix, and which does it introduce? The same questions in the last cell and in the best one:
 
 # %%
-last = sweep.ranked(METRIC)[-1]
-moved = transitions(samples, last.cell_id, best.cell_id).query("before != after").replace("", "nothing failed")
+compared, verdicts, first = sweep, samples, best
+if len(sweep.ranked(METRIC)) < 2:
+    print(f"{sweep.folder}: no second cell has a value of {METRIC}, so the next table shows the demo.")
+    compared, METRIC = load_demo()
+    verdicts, first = all_verdicts(compared.results), compared.best(METRIC)
+last = last_other(compared, METRIC, first)
+moved = transitions(verdicts, last.cell_id, first.cell_id).query("before != after").replace("", "nothing failed")
 moved.rename(columns={"before": "in the last cell", "after": "in the best cell"}).head(8)
 
 # %% [markdown]
@@ -119,10 +125,10 @@ picture(curves([str(k) for k in places], lines[:8], "top_k", "share of questions
 # %%
 texts = sweep.samples(["question", "references", "answer"], cells=best).set_index("id")
 for failure, members in failures.groupby("failure"):
-    first = texts.loc[members["id"].iloc[0]]
+    example = texts.loc[members["id"].iloc[0]]
     print(f"{failure.upper()}  ({len(members)} questions; try: {REMEDIES.get(failure, 'to read them')})")
     for what in ("question", "references", "answer"):
-        print(f"   {what:10} {str(first[what])[:110]}")
+        print(f"   {what:10} {str(example[what])[:110]}")
 
 # %% [markdown]
 # In a terminal: `python -m analysis samples SWEEP best --class ranked_low`, with the gold and where it was found.

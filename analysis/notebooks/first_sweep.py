@@ -21,18 +21,17 @@
 
 # %% tags=["parameters"]
 SWEEP = ""  # a sweep's folder, or its id in results/; if empty, a small demo that is run once
-AXIS, BY = "chunk.size", "retriever"  # two axes that vary in it
+AXIS, BY = "", ""  # two axes that vary in it; if empty, the first one with numbers and the first other
 
 # %%
-import analysis
 from analysis.charts.dots import Dot, dots
 from analysis.decision.axis_means import axis_means
-from analysis.notebooks.start import DEMO, demo_sweep, picture, rows_of
+from analysis.notebooks.start import DEMO, axes_to_plot, load_demo, open_sweep, picture, rows_of, second_metric
 from analysis.plot import plot
 
 if not SWEEP:
     print("python -m runner -m " + " ".join(DEMO))
-sweep = analysis.load(SWEEP or demo_sweep())
+sweep, _ = open_sweep(SWEEP)  # analysis.load(SWEEP), or the demo
 sweep
 
 # %% [markdown]
@@ -65,17 +64,24 @@ picture(dots(rows, f"{metric} of all cells"))
 # A line plot shows one metric over one axis, with a line for each value of a second one. Every point is the mean over the same values of all
 # other axes. The command is `python -m analysis plot SWEEP --metric ... --axis ... --by ...`.
 #
-# `ndcg@10` measures how high the right documents are ranked (1 is perfect). `rouge_l` measures how many words the answer shares with the reference,
-# in the same order.
+# The first picture is about the leading metric, the second about the next one of the leaderboard of which more is better. In the demo, the leading one
+# is `passage_coverage`, the share of the gold passages that is in the prompt. The second one is `rouge_l`: how many words the answer shares with
+# the reference, in the same order.
 
 # %%
-picture(plot(axis_means(sweep.results, metric, AXIS, BY)))
+plotted, axis_and_by = sweep, (AXIS, BY)
+if not sweep.axes or sweep.results.is_chosen_by_scores:
+    reason = "scores chose its cells, so means over an axis do not compare" if sweep.axes else "no setting varies"
+    print(f"{sweep.folder}: {reason}, and the next two pictures show the demo.")
+    (plotted, _), axis_and_by = load_demo(), ("", "")
+AXIS, BY = axes_to_plot(plotted, *axis_and_by)
+picture(plot(axis_means(plotted.results, plotted.results.headline_metric(), AXIS, BY)))
 
 # %%
-picture(plot(axis_means(sweep.results, "rouge_l", AXIS, BY)))
+picture(plot(axis_means(plotted.results, second_metric(plotted), AXIS, BY)))
 
 # %% [markdown]
-# Does one metric prefer long chunks, and the other short ones? That is common: finding the right document and giving the model the right words are
+# Do the two metrics prefer different values? That is common: finding the right document and giving the model the right words, for example, are
 # different tasks. `sweep.metrics` has all metrics over all groups of questions, as rows to filter:
 
 # %%
@@ -92,11 +98,14 @@ by_subset[["subset", "value", "ci_low", "ci_high", "n"]].sort_values("value").ro
 # the cell to take, here and in all commands: the first row of the leaderboard in sweeps of up to 60 cells.
 
 # %%
-samples = sweep.samples(["question", "references", "answer", "score/rouge_l"], cells="best")
-samples.sort_values("score/rouge_l")[["id", "question", "references", "answer", "score/rouge_l"]].head(3)
+score = f"score/{second_metric(sweep)}"
+samples = sweep.samples(["question", "references", "answer", "state", score], cells="best")
+if (samples["state"] == "not_asked").all():
+    print("No model was asked in this sweep (llm=none), so its answers are empty.")
+samples.sort_values(score)[["id", "question", "references", "answer", score]].head(3)
 
 # %% [markdown]
-# The bundled questions are Chinese; yours may be in any language. The answers of this demo are sentences picked from the chunks (`llm=extractive`), not written by a model. To sweep with a real model, add
+# The questions of the demo are Chinese; yours may be in any language. The answers of the demo are sentences picked from the chunks (`llm=extractive`), not written by a model. To sweep with a real model, add
 # `llm=ollama llm.model=...` or `llm=openai llm.model=...` to the command.
 #
 # **Next:** is the first cell really better than the second? `compare_cells`.

@@ -18,23 +18,22 @@
 
 # %% tags=["parameters"]
 SWEEP = ""  # a sweep's folder, or its id in results/; if empty, a small demo that is run once
-METRIC = "rouge_l"
+METRIC = ""  # a metric; if empty, the leading metric of your sweep, and rouge_l in the demo
 
 # %%
 import pandas as pd
 
-import analysis
 from analysis.charts.dots import Dot, dots
-from analysis.notebooks.start import demo_sweep, picture, rows_of
+from analysis.notebooks.start import last_other, load_demo, open_sweep, picture, rows_of
 
-sweep = analysis.load(SWEEP or demo_sweep())
+sweep, METRIC = open_sweep(SWEEP, METRIC)
 best = sweep.best(METRIC)
 # Without topics and tasks there is no matrix. The demo then shows one.
 has_matrix = {"topic", "task"} <= {subset.partition("/")[0] for subset in best.metrics}
 if not has_matrix:
     print(f"{sweep.folder}: its questions have no topics and tasks, so the rest shows the demo.")
     print('To have them: "topic" and "task" in each line of the questions (docs/own-data.md), and the sweep once more.')
-    sweep, METRIC = analysis.load(demo_sweep()), "rouge_l"
+    sweep, METRIC = load_demo()
     best = sweep.best(METRIC)
 matrix = sweep.matrix(METRIC, best)
 matrix.round(3)
@@ -45,7 +44,7 @@ matrix.round(3)
 
 # %%
 file = sweep.results.folder_of(best) / f"matrix_{METRIC}.svg"  # for other metrics: run.pictures=all
-picture(file.read_text(encoding="utf-8"))
+picture(file.read_text(encoding="utf-8")) if file.is_file() else print(f"{file.name}: this sweep did not draw it")
 
 # %% [markdown]
 # ## How many questions are in a field?
@@ -86,10 +85,15 @@ picture(dots(rows, f"{METRIC}: the lowest and the highest fields, pooled"))
 # ## Is another cell better somewhere?
 #
 # This is the trap. With 40 fields of a few questions each, some field will favour any cell by a lot. Rows and columns have more questions, so look
-# at the margins first, and test what you find there: `sweep.compare("task/extractive:rouge_l")`.
+# at the margins first, and test what you find there: `sweep.compare(f"task/extractive:{METRIC}")`.
 
 # %%
-other = sweep.ranked(METRIC)[-1]
+if len(sweep.ranked(METRIC)) < 2:
+    print(f"{sweep.folder}: no second cell has a value of {METRIC}, so the next picture shows the demo.")
+    sweep, METRIC = load_demo()
+    best = sweep.best(METRIC)
+    n = sweep.matrix(METRIC, best, field="n")
+other = last_other(sweep, METRIC, best)
 difference = sweep.matrix(METRIC, best) - sweep.matrix(METRIC, other)
 margins = difference["All"].dropna().rename("difference").to_frame()
 margins["n"] = n["All"]

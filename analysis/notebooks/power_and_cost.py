@@ -17,20 +17,20 @@
 
 # %% tags=["parameters"]
 SWEEP = ""  # a sweep's folder, or its id in results/; if empty, a small demo that is run once
-METRIC = "rouge_l"
+METRIC = ""  # "[subset:]metric"; if empty, the leading metric of your sweep, and rouge_l in the demo
 TARGET = 0.02  # the smallest difference that would change your decision
 
 # %%
 import numpy as np
+import pandas as pd
 
-import analysis
 from analysis.charts.line_plot import LinePoint, PlotLine, line_plot
 from analysis.charts.scatter import Point, scatter
-from analysis.notebooks.start import demo_sweep, picture
+from analysis.notebooks.start import open_sweep, picture
 from components.statistics import pareto_front
-from runner.results import known_costs
+from runner.results import COSTS, known_costs
 
-sweep = analysis.load(SWEEP or demo_sweep())
+sweep, METRIC = open_sweep(SWEEP, METRIC, compares=True)
 names = sweep.cells.set_index("cell_id")["name"]
 
 # %% [markdown]
@@ -61,7 +61,10 @@ picture(line_plot(lines, "questions", f"{METRIC}: difference that would be detec
 
 # %%
 needed = n * (detectable / TARGET) ** 2
-print(f"to detect a difference of {TARGET} in {METRIC}: about {needed.min():,.0f} to {needed.max():,.0f} questions")
+if len(needed):
+    print(f"to detect a difference of {TARGET} in {METRIC}: about {needed.min():,.0f} to {needed.max():,.0f} questions")
+else:
+    print("too few groups to detect a difference of any size")
 print(f"in this sweep: {n}")
 
 # %% [markdown]
@@ -74,7 +77,8 @@ print(f"in this sweep: {n}")
 # your price list.
 
 # %%
-costs = known_costs(sweep.results.cells)
+cells = sweep.ranked(METRIC)
+costs = known_costs(cells)
 print("known for all cells:", ", ".join(cost.head for cost in costs))
 columns = [METRIC, "context_tokens", "latency_p50_s", "one_time_s", "cost"]
 sweep.cells[["name", *(column for column in columns if column in sweep.cells)]].round(4)
@@ -84,11 +88,11 @@ sweep.cells[["name", *(column for column in columns if column in sweep.cells)]].
 # compares only means, so look at the test above before you pay for its upper end.
 
 # %%
-cost = costs[0]
-cells = sweep.ranked(METRIC)
-values = np.array([cell.value(METRIC) for cell in cells])
+cost = costs[0] if costs else COSTS["one_time_seconds"]
+parsed = sweep.metric(METRIC)
+values = np.array([parsed.value(cell) for cell in cells])
 prices = np.array([cost.measure(cell) for cell in cells])
-on_front = pareto_front(values if sweep.metric(METRIC).direction() else -values, prices)
+on_front = pareto_front(values if parsed.direction() else -values, prices)
 points = [
     Point(names[cell.cell_id], price, value, is_on_front=bool(front), is_strong=place == 0)
     for place, (cell, price, value, front) in enumerate(zip(cells, prices, values, on_front))
@@ -103,7 +107,9 @@ picture(scatter(points, cost.head, METRIC, f"{METRIC} against {cost.head}"))
 # %%
 PRICE_PROMPT, PRICE_COMPLETION, ANSWER_TOKENS = 0.15, 0.60, 150
 
-table = sweep.cells[["name", METRIC, "context_tokens"]].copy()
+tokens = [COSTS["context_tokens"].measure(cell) for cell in cells]
+rows = [(names[cell.cell_id], parsed.value(cell), n_tokens) for cell, n_tokens in zip(cells, tokens)]
+table = pd.DataFrame(rows, columns=["name", METRIC, "context_tokens"])
 table["cost per 1,000 questions"] = (table["context_tokens"] * PRICE_PROMPT + ANSWER_TOKENS * PRICE_COMPLETION) / 1_000
 table.sort_values("cost per 1,000 questions").round(3)
 

@@ -27,16 +27,17 @@
 # %% tags=["parameters"]
 SWEEP = ""  # a sweep's folder, or its id in results/; if empty, a small demo that is run once
 TABLE = "crud_rag/5"  # retrievers; `python -m analysis table` lists all tables
+METRIC = ""  # a metric of the table; if empty, rouge_l, or the first one that both the sweep and the table have
 
 # %%
 import pandas as pd
 
 import analysis
 from analysis.charts.line_plot import LinePoint, PlotLine, line_plot
-from analysis.notebooks.start import demo_sweep, picture
-from analysis.published import TABLES, compare_with_printed, read_table
+from analysis.notebooks.start import load_demo, open_sweep, picture
+from analysis.published import TABLES, PrintedComparison, PrintedTable, compare_with_printed, pair, read_table
 
-sweep = analysis.load(SWEEP or demo_sweep())
+sweep, _ = open_sweep(SWEEP)
 pd.DataFrame([{"table": name, "about": info.about} for name, info in TABLES.items()])
 
 # %% [markdown]
@@ -48,27 +49,47 @@ pd.DataFrame([{"table": name, "about": info.about} for name, info in TABLES.item
 
 # %%
 table = read_table(TABLE)
-beside = compare_with_printed(table, table.metrics, sweep.results.cells)
-lines = pd.DataFrame(
-    {
-        "metric": block.printed,
-        "ours is": block.ours,
-        "published": block.is_published_definition,
-        "subset": line.number.subset,
-        "row": " ".join(level for _, level in line.number.row),
-        "ours": line.value,
-        "low": line.low,
-        "high": line.high,
-        "n": line.n,
-        "paper": line.number.value,
-    }
-    for block in beside.blocks
-    for line in block.lines
-    if block.ours and line.pair
-)
-lines = lines.astype(dict.fromkeys(["ours", "low", "high", "paper"], "float64"))
-lines["difference"] = lines["ours"] - lines["paper"]
-lines.query("metric == 'rouge_l'").round(3)
+
+
+def side_by_side(sweep: analysis.Sweep, table: PrintedTable) -> tuple[PrintedComparison | None, pd.DataFrame]:
+    """The comparison and its lines with a cell; None if the sweep has no number of the table."""
+    if not pair(table, [cell for cell in sweep.results.cells if cell.status == "OK"]).pairs:
+        return None, pd.DataFrame()
+    beside = compare_with_printed(table, table.metrics, sweep.results.cells)
+    lines = [
+        {
+            "metric": block.printed,
+            "ours is": block.ours,
+            "published": block.is_published_definition,
+            "subset": line.number.subset,
+            "row": " ".join(level for _, level in line.number.row),
+            "ours": line.value,
+            "low": line.low,
+            "high": line.high,
+            "n": line.n,
+            "paper": line.number.value,
+        }
+        for block in beside.blocks
+        for line in block.lines
+        if block.ours and line.pair
+    ]
+    if all(line["ours"] is None for line in lines):
+        return None, pd.DataFrame()
+    frame = pd.DataFrame(lines).astype(dict.fromkeys(["ours", "low", "high", "paper"], "float64"))
+    return beside, frame.assign(difference=frame["ours"] - frame["paper"])
+
+
+beside, lines = side_by_side(sweep, table)
+if beside is None:
+    print(f"{sweep.folder}: it has no number of the table {TABLE}, so the rest shows the demo beside crud_rag/5.")
+    sweep, METRIC = load_demo()
+    table = read_table("crud_rag/5")
+    beside, lines = side_by_side(sweep, table)
+assert beside  # the demo has numbers of this table
+found = list(lines.dropna(subset="ours")["metric"].unique())
+METRIC = METRIC or ("rouge_l" if "rouge_l" in found else found[0])
+shown = lines[lines["metric"] == METRIC]
+shown.round(3)
 
 # %%
 differing = {str(difference) for pair in beside.paired.pairs for difference in pair.differences}
@@ -86,7 +107,8 @@ print(
 # models differ. One line per kind of question, ours and the paper's:
 
 # %%
-chosen = lines.query("metric == 'rouge_l' and subset.str.startswith('read/')")
+reading = shown[shown["subset"].str.startswith("read/")]
+chosen = shown if reading.empty else reading
 curves = [
     PlotLine(
         f"{subset}, {whose}", [LinePoint(row["row"], row[whose]) for _, row in rows.dropna(subset=[whose]).iterrows()]
@@ -94,11 +116,11 @@ curves = [
     for subset, rows in chosen.groupby("subset")
     for whose in ("ours", "paper")
 ]
-picture(line_plot(curves, table.info.about, "rouge_l"))
+picture(line_plot(curves, table.info.about, METRIC))
 
 # %% [markdown]
 # With a handful of questions of each kind (`n` above), the demo cannot distinguish retrievers. The paper's rows are over about 800 or 2,000.
 #
-# `python -m analysis table crud_rag/5 SWEEP` prints all of this, and `--csv FILE` writes it.
+# `python -m analysis table TABLE SWEEP` prints all of this, and `--csv FILE` writes it.
 #
 # **Next:** `matrix_in_depth`.

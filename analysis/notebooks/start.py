@@ -1,12 +1,14 @@
-"""Shared beginning of all notebooks: a small sweep, and helpers that draw charts of frames."""
+"""Shared beginning of all notebooks: the sweep to show, or a small demo, and helpers that draw charts of frames."""
 
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import analysis
 import runner
-from runner.results import OK, RESULTS_DIR, read_sweep
+from components.errors import DataError
+from runner.results import NO_BEST, OK, RESULTS_DIR, CellResult, read_sweep
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,6 +25,8 @@ DEMO = (
 )
 """Twelve cells over the bundled questions, without a language model."""
 
+DEMO_METRIC = "rouge_l"
+
 
 def demo_sweep() -> Path:
     """Return the folder of a sweep over `DEMO` in `results/`. If it does not exist, run the sweep (half a minute)."""
@@ -30,6 +34,58 @@ def demo_sweep() -> Path:
     if not (folder / "sweep.json").is_file() or read_sweep(folder).status != OK:
         runner.run([*DEMO, f"hydra.sweep.dir={folder}", "tracking=none", "run.progress=false"])
     return folder
+
+
+def load_demo() -> tuple[analysis.Sweep, str]:
+    """Return the demo and the metric that notebooks show of it."""
+    return analysis.load(demo_sweep()), DEMO_METRIC
+
+
+def open_sweep(sweep: str = "", metric: str = "", *, compares: bool = False) -> tuple[analysis.Sweep, str]:
+    """Return a sweep, "" for the demo, and the metric to show, "" for the leading one.
+
+    If no metric ranks the cells of the sweep, prints it and returns the demo; also if the notebook `compares` cells
+    with the best one, and the sweep has no second cell or scores chose its cells. Raises DataError for an unknown sweep
+    or metric.
+    """
+    if not sweep:
+        demo, demo_metric = load_demo()
+        return demo, metric or demo_metric
+    loaded = analysis.load(sweep)
+    try:
+        shown = metric or loaded.results.quality_metric()
+        if not metric:
+            loaded.metric(shown).direction()
+        if compares:
+            loaded.results.require_grid(NO_BEST)
+    except DataError as error:
+        print(f"{str(error).rstrip('.')}. The notebook therefore shows the demo.")
+        return load_demo()
+    if len(loaded.ranked(shown)) < 1 + compares:
+        print(f"{loaded.folder}: no {'second ' * compares}cell has a value of {shown}, so the notebook shows the demo.")
+        return load_demo()
+    return loaded, shown
+
+
+def last_other(sweep: analysis.Sweep, metric: str, cell: CellResult) -> CellResult:
+    """Return the last cell by the metric that is not `cell`. If there is none, return `cell`."""
+    return next((each for each in reversed(sweep.ranked(metric)) if each.cell_id != cell.cell_id), cell)
+
+
+def second_metric(sweep: analysis.Sweep) -> str:
+    """Return the metric after the leading one of which more is better; the leading one if there is none."""
+    leading, *others = sweep.results.headlines()
+    return next((name for name in others if sweep.metric(name).larger_is_better), leading)
+
+
+def axes_to_plot(sweep: analysis.Sweep, axis: str = "", by: str = "") -> tuple[str, str]:
+    """Return an axis for a line plot and one for its lines: those that are named, or else the first varying axis with
+    numbers, and the first other one. Either is "" if there is none.
+    """
+    axes = [name for name in sweep.axes if name != by]
+    if not axis:
+        axis = next((name for name in axes if sweep.cells[name].dtype in ("Int64", "Float64")), axes[0] if axes else "")
+    return axis, by or next((name for name in axes if name != axis), "")
 
 
 def rows_of(frame: "pd.DataFrame", *columns: str) -> Iterator[tuple[Any, ...]]:

@@ -1,7 +1,9 @@
 """All notebooks as a reader runs them, one after the other: on a few questions of the demo, in one kernel."""
 
+import ast
 import json
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,9 +11,11 @@ from typing import Any
 
 import pytest
 
+import runner
 from analysis.__main__ import main
 from analysis.notebook_files import read_notebook
 from analysis.notebooks import NOTEBOOKS, start
+from components.errors import DataError
 from runner.results import read_sweep
 from tests.analysis import tiny_sweep
 from tests.extras import skip_without
@@ -87,6 +91,98 @@ def test_notebook_replaces_a_sweep_without_topics_by_the_demo(
     exec(code, names)
     assert names["sweep"].folder == (own if has_topics else demo)
     assert ("its questions have no topics and tasks" in capsys.readouterr().out) is not has_topics
+
+
+DEMO_SHOWN = {
+    "retrieval": ["published_table"],
+    "one_axis": ["published_table"],
+    "one_cell": list(NOTEBOOKS),
+}
+"""Sweeps without answers, and the notebooks that show the demo in some place."""
+
+
+@pytest.fixture(scope="module")
+def sweeps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The folders of these sweeps, and of a demo over a few questions and four cells."""
+    common = [*FEW, f"run.results_dir={tmp_path_factory.mktemp('notebooks')}"]
+    own = ["dataset=demo_en", "metrics=retrieval", "llm=none", *common]
+    demo = ["dataset=demo", "retriever=bm25,hybrid", "chunk.size=64,128", "metrics=published", *common]
+    overrides = {
+        "retrieval": [*own, "retriever=bm25,hybrid", "top_k=2,4"],
+        "one_axis": [*own, "top_k=2,4"],
+        "one_cell": own,
+        "demo": demo,
+    }
+    return {name: runner.run(each).folder for name, each in overrides.items()}
+
+
+def shown(name: str, monkeypatch: pytest.MonkeyPatch, **parameters: str) -> list[Any]:
+    """What the code of a notebook displays, with these parameters, without a kernel."""
+    displayed: list[Any] = []
+    monkeypatch.setattr(sys, "displayhook", displayed.append)
+    text = (Path(start.__file__).parent / f"{name}.py").read_text(encoding="utf-8")
+    for parameter, value in parameters.items():
+        assert f'\n{parameter} = ""' in text
+        text = text.replace(f'\n{parameter} = ""', f"\n{parameter} = {value!r}")
+    names: dict[str, Any] = {}
+    for cell in text.split("\n# %%")[1:]:
+        kind, _, code = cell.partition("\n")
+        if "[markdown]" not in kind:
+            exec(compile(ast.Interactive(ast.parse(code).body), name, "single"), names)
+    return [each for each in displayed if each is not None]
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+@pytest.mark.parametrize("sweep", DEMO_SHOWN)
+def test_notebook_runs_to_its_end_over_a_sweep_without_answers(
+    sweep: str, name: str, sweeps: dict[str, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    skip_without("IPython", extra="notebooks")
+    monkeypatch.setattr(start, "demo_sweep", lambda: sweeps["demo"])
+    displayed = shown(name, monkeypatch, SWEEP=str(sweeps[sweep]))
+    pictures = [each.data for each in displayed if hasattr(each, "_repr_svg_")]
+    assert len(pictures) >= 2 - (name == "published_table")
+    shows_demo = name in DEMO_SHOWN[sweep]
+    assert ("the demo" in capsys.readouterr().out) is shows_demo
+    assert shows_demo or not any("rouge_l" in picture for picture in pictures)
+    if not shows_demo and name != "failure_forensics":  # the pictures of that one are about classes
+        assert any("passage_coverage" in picture for picture in pictures)
+
+
+@pytest.mark.parametrize("name", ["compare_cells", "matrix_in_depth", "power_and_cost"])
+def test_notebook_shows_the_metric_named_at_its_top(
+    name: str, sweeps: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    skip_without("IPython", extra="notebooks")
+    displayed = shown(name, monkeypatch, SWEEP=str(sweeps["retrieval"]), METRIC="mrr")
+    pictures = [each.data for each in displayed if hasattr(each, "_repr_svg_")]
+    assert any("mrr" in picture for picture in pictures)
+    assert not any("passage_coverage" in picture for picture in pictures)
+
+
+def test_notebook_plots_first_the_axis_with_numbers(sweeps: dict[str, Path]) -> None:
+    sweep, metric = start.open_sweep(str(sweeps["retrieval"]))
+    assert metric == "passage_coverage"
+    assert start.axes_to_plot(sweep) == ("top_k", "retriever")
+    assert start.axes_to_plot(sweep, by="top_k") == ("retriever", "top_k")
+    assert start.axes_to_plot(sweep, "retriever") == ("retriever", "top_k")
+    assert start.axes_to_plot(start.open_sweep(str(sweeps["one_cell"]))[0]) == ("", "")
+
+
+def test_notebook_replaces_a_sweep_without_a_metric_of_quality_by_the_demo(
+    sweeps: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(start, "demo_sweep", lambda: sweeps["demo"])
+    no_value: dict[str, Any] = {"overall": {"rouge_l": {"value": None, "n": 0, "n_excluded": {}}}}
+    cells = [replace(cell, facts={"metrics": no_value}) for cell in tiny_sweep.CELLS]
+    sweep, metric = start.open_sweep(str(tiny_sweep.write(tmp_path / "own", cells)))
+    assert (sweep.folder, metric) == (sweeps["demo"], "rouge_l")
+    assert "no cell has a value of any metric. The notebook therefore shows the demo." in capsys.readouterr().out
+
+
+def test_notebook_rejects_an_unknown_metric(sweeps: dict[str, Path]) -> None:
+    with pytest.raises(DataError, match="no metric 'rouge_l'"):
+        start.open_sweep(str(sweeps["retrieval"]), "rouge_l")
 
 
 def test_notebook_reports_that_it_picked_the_baseline_from_the_results() -> None:
