@@ -80,8 +80,8 @@ def read_html(content: bytes, location: str, *, keep_structure: bool = False) ->
 def _strip_open_comment(markup: str) -> str:
     """Remove a comment that is never closed, which extends to the end of the page.
 
-    The parser would remove it too, but search the whole page for the end of every "<!--" in it. "<!--" begins no comment
-    in a script, a style and a tag.
+    The parser would remove it too, but search the whole page for the end of every "<!--" in it. In scripts, styles and
+    tags, "<!--" begins no comment.
     """
     start, n_read, context = markup.find("<!--", markup.rfind("-->") + 1), 0, _Context()
     for _ in range(_MOST_MARKS):

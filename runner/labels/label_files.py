@@ -37,14 +37,14 @@ _EXPECTED = (
 _GRADE = re.compile(r"\s*([-−]?\d{1,9})(?:\.0+)?(?!\w|[.,/]\d)(.*)", re.DOTALL)
 """The whole number at the beginning of a label such as "2 - good", and the rest."""
 
-_COMMENT = re.compile(r"\s*:\s.*[^\W\d_].*", re.DOTALL)
-"""The rest of a label with a comment, which may begin with a number: "3: 4 of 5 facts"."""
-
-_SECOND_GRADE = re.compile(r"[\W_]*(?:(?:or|and|to|through|oder|und|bis|ou|et|à|或|和|与|至|到)\W*)?\d", re.IGNORECASE)
-_MONTH = re.compile(
-    r"[-.\s]*(?:jan|feb|fév|f[eé]vr|mar|mär|mrz|mars|apr|avr|abr|may|mai|mag|jun|juin|giu|jul|juil|lug|aug|août|ago|sep"
-    r"|sept|set|oct|okt|ott|nov|dec|dez|déc|dic)\.?",
-    re.IGNORECASE,
+_RANGES = re.compile(
+    r"""\s*[-−–—~～/|&+、，,;]\d                                                         # 1-2, but not "2 - 1 error"
+      | \W*\b(or|and|to|through|vs\.?|oder|und|bis|ou|et|à|o|y|e|или|и|до)\s+\d                     # 1 or 2
+      | \s*(或者?|和|与|至|到|または|から)\s*\d
+      | (?!\s*\()[\W_]*\d[\d\W]*\Z                                           # 1 2, 1:00, but not 3 (5/5)
+      | [-.]\s?(jan|feb|fév|févr|mar|mär|mrz|mars|apr|avr|abr|may|mai|mag|jun|juin|giu|jul|juil|lug|aug|août|ago|sep
+        |sept|set|oct|okt|ott|nov|dec|dez|déc|dic|янв|фев|апр|май|июн|июл|авг|сен|окт|ноя|дек)\.?([-.\s]+\d+)?\s*\Z""",
+    re.IGNORECASE | re.VERBOSE,
 )
 """The rest of a label that states a range, such as 1-2, or a date that a spreadsheet made of one: 2-Jan, 01. Feb."""
 
@@ -209,19 +209,13 @@ def _grade(value: object, location: str) -> int:
         return int(value)
     if isinstance(value, str):
         number = _GRADE.fullmatch(value)
-        if number and not _continues_grade(number[2]):
+        if number and not _RANGES.match(number[2]):
             return int(number[1].replace("−", "-"))
         if value.strip().lower() in ("n/a", "na", "not applicable", "not_applicable"):
             return NOT_APPLICABLE
     raise DataError(
         f"{location}: got the label {shortened_value(value, _LONGEST_SHOWN)}, expected a whole number or n/a"
     )
-
-
-def _continues_grade(rest: str) -> bool:
-    """Return True if the rest of a label makes its number a range or a date, unless it is a comment."""
-    is_range = bool(_SECOND_GRADE.match(rest)) and not _COMMENT.fullmatch(rest)
-    return is_range or bool(_MONTH.fullmatch(rest.strip()))
 
 
 def _list_in_cell(row: Mapping[str, str], name: str, location: str) -> list[str]:

@@ -33,7 +33,7 @@ def read_content(path: Path) -> bytes:
     if path.exists() and not path.is_file():
         raise ValueError("it is not a file")
     with path.open("rb") as file:
-        content = file.read(min(os.fstat(file.fileno()).st_size, _MOST_BYTES) + 1)  # `read` reserves so many bytes
+        content = file.read(min(os.fstat(file.fileno()).st_size, _MOST_BYTES) + 1)  # `read` reserves these bytes
     if len(content) > _MOST_BYTES:
         raise ValueError(f"it is longer than {_MOST_BYTES:,} bytes")
     return content

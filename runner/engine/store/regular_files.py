@@ -28,7 +28,7 @@ def read_small(path: Path, most_bytes: int) -> bytes:
     Raises StoreError for more than `most_bytes` and for anything but a regular file.
     """
     with open_regular(path) as file:
-        content = file.read(min(os.fstat(file.fileno()).st_size, most_bytes) + 1)  # `read` reserves so many bytes
+        content = file.read(min(os.fstat(file.fileno()).st_size, most_bytes) + 1)  # `read` reserves these bytes
     if len(content) > most_bytes:
         raise StoreError(f"{path}: larger than {most_bytes:,} bytes, expected a smaller file of a store; {_REMEDY}")
     return content

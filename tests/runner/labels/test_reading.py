@@ -32,7 +32,25 @@ RANGES = [
         "1−2",
         "1 2",
     ),
-    *("01. Feb", "1-févr", "2-Mai", "2-Mrz", "2 bis 3", "1至2", "1 或 2"),
+    *(
+        "01. Feb",
+        "1-févr",
+        "2-Mai",
+        "2-Mrz",
+        "2 bis 3",
+        "1至2",
+        "1 或 2",
+        "1-Mar-24",
+        "2-янв",
+        "2 или 3",
+        "2 o 3",
+        "2 vs 3",
+    ),
+    *("2 または 3", "2或者3", "2-3 stars", "1 - 2", "1..2", "1->2"),
+]
+COMMENTED = [
+    *("2: 4 of 5 facts", "2 - 1 error", "2 (2 annotators)", "2 - 100% right", "2 (5/5)", "2 - 2023 is right"),
+    *("2. 2 errors", "2 - 1st claim wrong", "2 mar", "2 may", "2-bad", "2 = 3 of 4 facts"),
 ]
 
 
@@ -95,7 +113,7 @@ class TestJsonLines:
         with pytest.raises(DataError, match="got 1 items without any label"):
             read_labels(write(tmp_path / "labels.jsonl", ITEM))
 
-    @pytest.mark.parametrize("label", [2, 2.0, "2", " 2.0", "2 - all of it", "2. all", "2 of 2", "2: 4 of 5 facts"])
+    @pytest.mark.parametrize("label", [2, 2.0, "2", " 2.0", "2 - all of it", "2. all", "2 of 2", *COMMENTED])
     def test_label_grade_may_be_followed_by_words(self, tmp_path: Path, label: object) -> None:
         (item,) = read_labels(write(tmp_path / "labels.jsonl", {**ITEM, "labels": {"accuracy": label}}))
         assert item.labels == {"accuracy": 2}
