@@ -29,10 +29,10 @@ _SERVER_S = 180
 
 def readme_sweep(page: str) -> list[str]:
     """Return the arguments of the first sweep on the page, after `python -m`."""
-    block = re.search(r"```bash\n(.*?)```", page, re.DOTALL)
-    if not block:
-        raise ValueError("README.md: no block of commands")
-    return shlex.split(block[1].splitlines()[0].rpartition("&& ")[2])[2:]
+    command = re.search(r"^python -m (runner .*)$", page, re.MULTILINE)
+    if not command:
+        raise ValueError("README.md: no command of a sweep")
+    return shlex.split(command[1])
 
 
 def run_sweep(folder: Path, *extra: str) -> str:

@@ -83,7 +83,7 @@ examples (latest is the last sweep, best the cell to take):
   python -m runner -m dataset=demo_en retriever=bm25,hybrid top_k=2,8
   python -m analysis report latest
   python -m runner dataset=jsonl dataset.documents=FOLDER dataset.samples=FILE
-Other commands: docs/commands.md. More: docs/tutorial.md, docs/run-settings.md
+More: docs/commands.md, docs/tutorial.md, docs/run-settings.md
 """
 
 

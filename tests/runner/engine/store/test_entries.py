@@ -560,7 +560,9 @@ class TestDisk:
         self, store: Store, monkeypatch: pytest.MonkeyPatch, number: int
     ) -> None:
         fill_disk(monkeypatch, number)
-        with pytest.raises(StoreError, match=r"'vectors': the disk is full.*prune.*run the same command again"):
+        with pytest.raises(
+            StoreError, match=r"'vectors': the disk is full. Free some space, then run the same command again"
+        ):
             write(store)
         assert store.find(KIND, KEY) is None
         assert list((store.root / "tmp").iterdir()) == []
