@@ -12,6 +12,8 @@ from components.text.normalize import is_word_character
 
 _FIELDS = ("document", "quote", "start", "end", "grade")
 _N_SHOWN = 60
+_INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")
+"""Characters that the reader of web pages drops."""
 
 
 def read_gold(record: Record, texts: Mapping[str, str], location: str) -> list[list[Evidence]]:
@@ -95,11 +97,14 @@ def _locate_quote(
 ) -> tuple[int, int]:
     """Return the place of the quote in its document, ignoring white space. Given offsets select one of its places.
 
+    A quote copied from a web page may have soft hyphens, and lack the "^" before a raised number.
+
     Raises DataError for a quote that the document lacks or, without offsets, contains several times, and for offsets at
     which the quote does not occur.
     """
     words = r"\s+".join(map(re.escape, quote.split()))
-    spans = [match.span() for match in re.finditer(words, text or "")]
+    as_copied = r"\s+".join(map(_pattern_of_copied, _INVISIBLE.sub("", quote).split()))
+    spans = _spans_of(words, text) or _spans_of(as_copied, text)
     if spans and (start is not None or end is not None):
         return _match_offsets(quote, document_id, (start, end), spans, location)
     if len(spans) != 1:
@@ -113,6 +118,14 @@ def _locate_quote(
             f"document of the corpus that contains the quote once. {remedy}, or {instead}."
         )
     return spans[0]
+
+
+def _spans_of(pattern: str, text: str | None) -> list[tuple[int, int]]:
+    return [match.span() for match in re.finditer(pattern, text or "")]
+
+
+def _pattern_of_copied(word: str) -> str:
+    return "".join(rf"\^?{character}" if character.isdigit() else re.escape(character) for character in word)
 
 
 def _letters_of(text: str) -> str:

@@ -66,11 +66,38 @@ def _read(order: _Order, answers: TextIO) -> None:
         for number in range(len(document)):
             _limit_next(order)
             page = document[number]
-            text = page.get_textpage().get_text_range()  # `get_text_bounded` joins and loses lines of turned pages
+            text = _visible_text(page)
             page.close()
             _answer(answers, text=text)
     finally:
         document.close()
+
+
+def _visible_text(page: Any) -> str:
+    """Return the text within the crop box of a page.
+
+    `get_text_bounded` joins and loses lines of turned text, and `get_text_range` has text outside of the page too.
+    """
+    texts = page.get_textpage()
+    bounded, whole = texts.get_text_bounded(), texts.get_text_range()
+    if _n_signs(bounded) == _n_signs(whole):
+        return str(whole)
+    left, bottom, right, top = page.get_cropbox()
+    pieces, first, is_visible = [], 0, True
+    for number in range(texts.count_chars()):
+        x0, y0, x1, y1 = texts.get_charbox(number)
+        was_visible, middle_x, middle_y = is_visible, (x0 + x1) / 2, (y0 + y1) / 2
+        if (x0, y0) != (x1, y1):  # spaces and ends of lines that PDFium adds have no box
+            is_visible = left <= middle_x <= right and bottom <= middle_y <= top
+        if is_visible != was_visible:
+            pieces += [texts.get_text_range(first, number - first)] if was_visible and number > first else []
+            first = number
+    n_left = texts.count_chars() - first
+    return "".join([*pieces, texts.get_text_range(first, n_left) if is_visible and n_left else ""])
+
+
+def _n_signs(text: str) -> int:
+    return sum(not character.isspace() for character in text)
 
 
 def _answer(answers: TextIO, **fields: object) -> None:

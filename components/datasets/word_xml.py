@@ -23,7 +23,6 @@ _SIGNS = {f"{_MATH}den": "/", f"{_MATH}sup": "^"}
 """Signs before a denominator and an exponent, which would otherwise continue the number before them."""
 _TEXT_BOX = f"{WORD}txbxContent"
 _ALTERNATIVES = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
-_CHOICE, _FALLBACK = f"{_ALTERNATIVES}Choice", f"{_ALTERNATIVES}Fallback"
 _VALUE, _RESTART = f"{WORD}val", "restart"
 
 
@@ -33,7 +32,6 @@ def unwrap(root: "_Element") -> None:
     An equation becomes a run with the text of its parts. Of a phonetic guide the characters stay, not their sounds. The
     paragraphs of a text box follow the paragraph that holds the box.
     """
-    _move_text_boxes(root)
     deleted_rows = []
     for deleted in list(root.iter(*_DELETED)):
         row = _deleted_row(deleted)
@@ -41,6 +39,7 @@ def unwrap(root: "_Element") -> None:
             _remove(deleted)
         else:
             deleted_rows.append(row)
+    _move_text_boxes(root)
     for wrapper in list(root.iter(*_AROUND_TEXT)):
         content = wrapper.find(f"{WORD}sdtContent") if wrapper.tag == f"{WORD}sdt" else wrapper
         _replace(wrapper, [] if content is None else list(content))
@@ -58,12 +57,12 @@ def unwrap(root: "_Element") -> None:
 def _move_text_boxes(root: "_Element") -> None:
     """Put the paragraphs and tables of text boxes after the paragraph that holds the box.
 
-    Word writes a box twice, for newer and for older programs. The second copy is removed.
+    Word writes a box several times, for newer and for older programs. Only the first copy stays.
     """
-    for fallback in list(root.iter(_FALLBACK)):
-        choices = fallback.itersiblings(_CHOICE, preceding=True)
-        if any(next(choice.iter(_TEXT_BOX), None) is not None for choice in choices):
-            _remove(fallback)
+    for alternatives in list(root.iter(f"{_ALTERNATIVES}AlternateContent")):
+        with_boxes = [each for each in alternatives if next(each.iter(_TEXT_BOX), None) is not None]
+        for copy in with_boxes[1:]:
+            _remove(copy)
     for box in reversed(list(root.iter(_TEXT_BOX))):
         paragraph = next(box.iterancestors(f"{WORD}p"), None)
         if paragraph is not None:

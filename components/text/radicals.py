@@ -23,10 +23,26 @@ _IDEOGRAPHS = (
 _TABLE = {
     **{radical: normalize("NFKC", chr(radical)) for radical in range(0x2F00, 0x2FD6)},
     **dict(zip(map(ord, _RADICALS), _IDEOGRAPHS, strict=True)),
-    0x2F3E: "户",  # as simplified Chinese writes it
 }
+
+_DOOR = "\u2f3e"
+"""The radical of 户, 戶 and 戸, which simplified Chinese, traditional Chinese and Japanese write for one word."""
+
+_SIMPLIFIED = frozenset("们个这国时会说学对没为来开关点样长门问间电车见话请经过还后发无与东钱银业务产资险贷额账")
+_TRADITIONAL = frozenset("們個這國時會說學對沒為來開關點樣長門問間電車見話請經過還後發無與東錢銀業務產資險貸額帳")
 
 
 def restore_ideographs(text: str) -> str:
-    """Return the text with ideographs in place of radicals."""
+    """Return the text with ideographs in place of radicals. The rest of the text tells its script if that matters."""
+    if _DOOR in text:
+        text = text.replace(_DOOR, _door_in(text))
     return text.translate(_TABLE)
+
+
+def _door_in(text: str) -> str:
+    if any("\u3040" <= character <= "\u30ff" for character in text):  # kana
+        return "戸"
+    n_traditional = sum(character in _TRADITIONAL - _SIMPLIFIED for character in text)
+    n_simplified = sum(character in _SIMPLIFIED - _TRADITIONAL for character in text)
+    is_korean = any("\uac00" <= character <= "\ud7a3" for character in text)
+    return "戶" if is_korean or n_traditional > n_simplified else "户"

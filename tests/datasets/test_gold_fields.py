@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from components.datasets.gold_fields import read_gold
 from components.datasets.jsonl import Jsonl
 from components.errors import DataError
 from components.records import Evidence
@@ -40,6 +41,18 @@ def test_gold_fields_give_the_expected_evidence(
 ) -> None:
     both = (A, Evidence("a.md", grade=2, one_of=1), Evidence("b.md", one_of=1))
     assert single_sample(tmp_path, **fields).gold == (both if expected is None else expected)
+
+
+@pytest.mark.parametrize(
+    "quote", ["pressure is 10^3 Pa", "pressure is 103 Pa", "pres\u00adsure is\u200b 103 Pa", "Pa at 25 m2"]
+)
+def test_quote_copied_from_a_web_page_is_located(quote: str) -> None:
+    text = "The pressure is 10^3 Pa at 25 m^2."
+    ((unit,),) = read_gold({"gold": {"document": "a", "quote": quote}}, {"a": text}, "line 1")
+    assert unit.start is not None
+    assert text[unit.start : unit.end].replace("^", "") == quote.replace("^", "").replace("\u00ad", "").replace(
+        "\u200b", ""
+    )
 
 
 def passages(*relevant: object) -> list[dict[str, object]]:

@@ -19,7 +19,7 @@ LINES = [
 PLAIN, UPWARDS, DOWNWARDS = "1 0 0 1 60 700", "0 1 -1 0 300 100", "0 -1 1 0 300 700"
 
 
-def pdf(rotate: int, matrix: str) -> bytes:
+def pdf(rotate: int, matrix: str, box: str = "0 0 595 842") -> bytes:
     """Return a page that is shown turned by `rotate` degrees, with lines in the directions of a matrix."""
     shown = " ".join(f"({line}) Tj T*" for line in LINES)
     content = f"q {matrix} cm BT /F1 12 Tf 14 TL {shown} ET Q"
@@ -27,7 +27,7 @@ def pdf(rotate: int, matrix: str) -> bytes:
     objects = [
         "<< /Type /Catalog /Pages 2 0 R >>",
         "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-        f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Rotate {rotate} /Contents 4 0 R "
+        f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /CropBox [{box}] /Rotate {rotate} /Contents 4 0 R "
         "/Resources << /Font << /F1 5 0 R >> >> >>",
         f"<< /Length {len(content)} >>\nstream\n{content}\nendstream",
         font,
@@ -55,3 +55,25 @@ def test_turned_text_has_the_lines_of_upright_text(
     assert sorted(lines) == sorted(LINES)
     if not (isinstance(parser, Pdfium) and (rotate, matrix) == (0, DOWNWARDS)):  # PDFium reads columns from the left
         assert lines == LINES
+
+
+@pytest.mark.parametrize(("rotate", "matrix"), [(0, PLAIN), (90, UPWARDS), (0, UPWARDS)])
+def test_pdfium_reads_no_text_outside_the_crop_box(rotate: int, matrix: str, tmp_path: Path) -> None:
+    """The box holds the first lines only, whatever their direction."""
+    box = "0 670 595 842" if matrix == PLAIN else "0 0 330 842"
+    (tmp_path / "a.pdf").write_bytes(pdf(rotate, matrix, box))
+    (page,) = Pdfium().parse(tmp_path / "a.pdf").pages
+    assert page.splitlines() == LINES[:3]
+
+
+def test_cells_of_a_turned_table_are_not_mirrored(tmp_path: Path) -> None:
+    rules = " ".join(f"{x} 500 m {x} 620 l S" for x in (100, 160, 220)) + " "
+    rules += " ".join(f"100 {y} m 220 {y} l S" for y in (500, 560, 620))
+    cells = {(130, 505): "Year", (190, 505): "2020", (130, 565): "Price", (190, 565): "25"}
+    texts = " ".join(f"BT /F1 12 Tf 0 1 -1 0 {x} {y} Tm ({text}) Tj ET" for (x, y), text in cells.items())
+    content = pdf(0, PLAIN).replace(b"BT /F1 12 Tf 14 TL", f"{rules} {texts} BT /F1 12 Tf 14 TL".encode())
+    content = content.replace(PLAIN.encode(), b"1 0 0 1 0 0")
+    (tmp_path / "a.pdf").write_bytes(content)
+    (page,) = Plumber().parse(tmp_path / "a.pdf").pages
+    assert "| Price | 25 |" in page
+    assert "| Year | 2020 |" in page

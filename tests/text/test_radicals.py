@@ -12,6 +12,9 @@ from components.text.radicals import restore_ideographs
     [
         ("\u2f24桥于去年通\u2ecb，\u2ed3度", "大桥于去年通车，长度"),
         ("账\u2f3e", "账户"),
+        ("客\u2f3e帳\u2f3e", "客戶帳戶"),
+        ("神\u2f3eの\u2f3e籍", "神戸の戸籍"),
+        ("\u2f3e籍 호적", "戶籍 호적"),
         ("大桥 bridge ⿰", "大桥 bridge ⿰"),
     ],
 )

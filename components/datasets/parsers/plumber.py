@@ -109,12 +109,19 @@ def _as_text(value: object) -> str:
 
 def _tables(page: "Page") -> list[_FoundTable]:
     """Return the tables of a page with text, two rows and two columns at least."""
-    boxed_tables = [(table.bbox, table.extract()) for table in page.find_tables()]
+    upwards = [each for each in page.chars if not each["upright"] and each["matrix"][1] > 0]
+    boxed_tables = [(table.bbox, table.extract(**_reading_of(upwards, table.bbox))) for table in page.find_tables()]
     return [
         _FoundTable(box, text)
         for box, rows in boxed_tables
         if len(rows) > 1 and max(map(len, rows)) > 1 and (text := markdown_table(rows))
     ]
+
+
+def _reading_of(upwards: Sequence[_Item], box: _Box) -> dict[str, str]:
+    """Return how pdfplumber reads sideways text in a box. By default it reads downwards, and would mirror `upwards`."""
+    is_upwards = any(_is_inside(each, box) for each in upwards)
+    return {"char_dir_rotated": "btt", "line_dir_rotated": "ltr"} if is_upwards else {}
 
 
 def _is_inside(item: _Item, box: _Box) -> bool:

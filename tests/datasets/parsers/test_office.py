@@ -177,6 +177,8 @@ _BOTH_BOXES = f"<mc:AlternateContent>{_NEW_BOX}<mc:Fallback>{_OLD_BOX}</mc:Fallb
         ),
         (f"<w:p {_SPACES}>{_run('a')}<w:r>{_BOTH_BOXES}</w:r></w:p><w:p>{_run('d')}</w:p>", "a\nb\nc\nd"),
         (f"<w:p {_SPACES}><w:r>{_OLD_BOX}</w:r>{_run('a')}</w:p>", "a\nb\nc"),
+        (f"<w:p {_SPACES}>{_run('a')}<w:del><w:r>{_OLD_BOX}</w:r></w:del></w:p>", "a"),
+        (f"<w:p {_SPACES}><w:r>{_BOTH_BOXES.replace(_NEW_BOX, _NEW_BOX * 2)}</w:r></w:p>", "b\nc"),
         (f"<w:tbl><w:tr>{_SDT.format(_CELL)}</w:tr></w:tbl>", "| cell |"),
         (f"<w:tbl>{_SDT.format(f'<w:tr>{_CELL}</w:tr>')}</w:tbl>", "| cell |"),
         (f"<w:tbl><w:tr>{_CELL}</w:tr><w:tr><w:trPr><w:del/></w:trPr>{_CELL}</w:tr></w:tbl>", "| cell |"),
