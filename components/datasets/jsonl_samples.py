@@ -29,6 +29,8 @@ _FIELDS = (
     "id", "question", "references", "answer_parts", "answerable", "fake_answers", "gold", "gold_any", "passages",
     "subset", "topic", "task", "history", "kind", "conditions", "expansion",
 )  # fmt: skip
+_ORIGIN = "provenance"
+"""The field that a generated test set adds. Only the commands of test sets read it."""
 _OTHER_NAMES = {"answer": "references", "answers": "references", "reference": "references", "query": "question"}
 
 
@@ -94,7 +96,7 @@ def path_slugs(names: Iterable[str]) -> dict[str, str]:
 
 def _unknown_fields(record: Record, location: str) -> list[str]:
     """Return the unknown fields of a record. Raises DataError for a field that looks like a misspelling."""
-    unknown = [name for name in record if name not in _FIELDS]
+    unknown = [name for name in record if name not in (*_FIELDS, _ORIGIN)]
     for name in unknown:
         meant = _OTHER_NAMES.get(name) or closest_name(name, _FIELDS, cutoff=0.8)
         if meant and meant not in record:

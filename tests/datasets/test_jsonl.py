@@ -212,7 +212,7 @@ class TestFields:
         assert single_sample(tmp_path, id=7).id == "7"
 
     def test_unknown_jsonl_fields_are_ignored_and_named(self, tmp_path: Path) -> None:
-        notes = load(tmp_path, {**QUESTION, "year": 1932, "source": "web"}).notes
+        notes = load(tmp_path, {**QUESTION, "year": 1932, "source": "web", "provenance": {}}).notes
         assert (notes["n_fields_left_aside"], notes["fields_left_aside"]) == (2, "source, year")
 
     def test_answer_field_next_to_references_is_ignored_and_counted(self, tmp_path: Path) -> None:
