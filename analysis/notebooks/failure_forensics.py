@@ -35,7 +35,7 @@ names = sweep.cells.set_index("cell_id")["name"]
 best = sweep.best(METRIC)
 failures = sweep.failures(best)
 if set(failures["outcome"]) == {"not_judged"}:
-    print("No answer was judged in this sweep, so its failures are those of the search and of the prompt.")
+    print("No answer was judged in this sweep, so only the search and the prompt can fail here.")
 failures[["id", "question", "stage", "outcome", "failure", "is_uncertain", "rank_needed"]].head()
 
 # %% [markdown]

@@ -64,7 +64,7 @@ picture(dots(rows, f"{metric} of all cells"))
 # A line plot shows one metric over one axis, with a line for each value of a second one. Every point is the mean over the same values of all
 # other axes. The command is `python -m analysis plot SWEEP --metric ... --axis ... --by ...`.
 #
-# The first picture is about the leading metric, the second about the next one of the leaderboard of which more is better. In the demo, the leading one
+# The first picture is about the leading metric, the second about the next leaderboard metric that is better if larger. In the demo, the leading one
 # is `passage_coverage`, the share of the gold passages that is in the prompt. The second one is `rouge_l`: how many words the answer shares with
 # the reference, in the same order.
 

@@ -68,19 +68,19 @@ def open_sweep(sweep: str = "", metric: str = "", *, compares: bool = False) -> 
 
 
 def last_other(sweep: analysis.Sweep, metric: str, cell: CellResult) -> CellResult:
-    """Return the last cell by the metric that is not `cell`. If there is none, return `cell`."""
+    """Return the last cell by the metric, without `cell`. Return `cell` if the sweep has only that one."""
     return next((each for each in reversed(sweep.ranked(metric)) if each.cell_id != cell.cell_id), cell)
 
 
 def second_metric(sweep: analysis.Sweep) -> str:
-    """Return the metric after the leading one of which more is better; the leading one if there is none."""
+    """Return the next metric after the leading one that is better if larger. Return the leading one otherwise."""
     leading, *others = sweep.results.headlines()
     return next((name for name in others if sweep.metric(name).larger_is_better), leading)
 
 
 def axes_to_plot(sweep: analysis.Sweep, axis: str = "", by: str = "") -> tuple[str, str]:
-    """Return an axis for a line plot and one for its lines: those that are named, or else the first varying axis with
-    numbers, and the first other one. Either is "" if there is none.
+    """Return an axis for a line plot and one for its lines: the named ones, or else the first varying axis with numbers
+    and the first other axis. Returns "" for an axis that the sweep lacks.
     """
     axes = [name for name in sweep.axes if name != by]
     if not axis:

@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from components.datasets.html_text import drop_word_breaks
 from components.datasets.json_fields import Record, as_list, as_record, required_id, required_text
 from components.errors import DataError
 from components.records import Evidence
@@ -12,8 +13,6 @@ from components.text.normalize import is_word_character
 
 _FIELDS = ("document", "quote", "start", "end", "grade")
 _N_SHOWN = 60
-_INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")
-"""Characters that the reader of web pages drops."""
 
 
 def read_gold(record: Record, texts: Mapping[str, str], location: str) -> list[list[Evidence]]:
@@ -102,9 +101,8 @@ def _locate_quote(
     Raises DataError for a quote that the document lacks or, without offsets, contains several times, and for offsets at
     which the quote does not occur.
     """
-    words = r"\s+".join(map(re.escape, quote.split()))
-    as_copied = r"\s+".join(map(_pattern_of_copied, _INVISIBLE.sub("", quote).split()))
-    spans = _spans_of(words, text) or _spans_of(as_copied, text)
+    spans = _find_words(map(re.escape, quote.split()), text)
+    spans = spans or _find_words(map(_pattern_of_copied, drop_word_breaks(quote).split()), text)
     if spans and (start is not None or end is not None):
         return _match_offsets(quote, document_id, (start, end), spans, location)
     if len(spans) != 1:
@@ -120,8 +118,9 @@ def _locate_quote(
     return spans[0]
 
 
-def _spans_of(pattern: str, text: str | None) -> list[tuple[int, int]]:
-    return [match.span() for match in re.finditer(pattern, text or "")]
+def _find_words(patterns: Iterable[str], text: str | None) -> list[tuple[int, int]]:
+    expression = r"\s+".join(patterns)
+    return [match.span() for match in re.finditer(expression, text or "")] if expression else []
 
 
 def _pattern_of_copied(word: str) -> str:

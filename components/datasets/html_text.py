@@ -30,7 +30,6 @@ _WEB_NAMES = {"iso-8859-1": "cp1252", "latin-1": "cp1252", "ascii": "cp1252", "u
 """Declared encoding -> the encoding that browsers read instead, by the WHATWG's encoding standard."""
 _SHOWN = 60
 _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")
-"""Soft hyphens, and spaces without a width, which would split words."""
 _RAISED = re.compile(r"\s*[-+−–]?\d{1,9}\s*")
 _SPAN = re.compile(r"\d{1,4}", re.ASCII)
 _LARGEST_SPAN = 100
@@ -75,6 +74,11 @@ def read_html(content: bytes, location: str, *, keep_structure: bool = False) ->
     title = _WHITE_SPACE.sub(" ", soup.title.get_text()).strip() if soup.title else ""
     lines = (line.strip() for line in text.split("\n"))
     return HtmlPage(title, "\n".join(line for line in lines if line))
+
+
+def drop_word_breaks(text: str) -> str:
+    """Return the text without soft hyphens and spaces without a width, which would split words."""
+    return _INVISIBLE.sub("", text)
 
 
 def _strip_open_comment(markup: str) -> str:
@@ -213,7 +217,7 @@ def _pieces(soup: "BeautifulSoup", keep_structure: bool) -> Iterator[str]:
     rows: _MarkdownRows | None = None
     for node, has_ended in _walk(soup):
         if not isinstance(node, Tag):
-            text = _INVISIBLE.sub("", str(node))
+            text = drop_word_breaks(str(node))
             if rows and rows.is_in_cell:
                 rows.add(text)
             else:

@@ -55,7 +55,7 @@ def item_files(folder: Path, root: Path) -> list[Path]:
     if empty := sorted(each for each in [*topics, *subtopics] if each not in filled):
         names = names_in_words([path.relative_to(folder).as_posix() for path in empty])
         raise DataError(
-            f"{folder}: contains no items in {names}; expected {EXPECTED}. Fetch these folders again, or remove them."
+            f"{folder}: contains no items in {names}, expected {EXPECTED}. Fetch these folders again, or remove them."
         )
     misnamed = [file for file in files if file.suffix != ".jsonl"]
     if unexpected := sorted([*beside_topics, *beside_subtopics, *deeper, *misnamed]):

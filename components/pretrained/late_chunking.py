@@ -130,8 +130,8 @@ class _Reader:
         self._step = self._n_read - int(self._n_read * overlap)
         if self._n_read < 1:
             raise ComponentError(
-                f"model {name!r} reads {model.max_seq_length} tokens, of which the prefix and special tokens take "
-                "all, expected a larger max_length or a shorter passage_prefix"
+                f"model {name!r} reads {model.max_seq_length} tokens, and the prefix and special tokens take all "
+                "of them, expected a larger max_length or a shorter passage_prefix"
             )
 
     def _surroundings(self, prefix: str) -> tuple[list[int], list[int]]:

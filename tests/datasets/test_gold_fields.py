@@ -55,6 +55,11 @@ def test_quote_copied_from_a_web_page_is_located(quote: str) -> None:
     )
 
 
+def test_quote_of_invisible_characters_is_an_error() -> None:
+    with pytest.raises(DataError, match="which is not in the corpus"):
+        read_gold({"gold": {"document": "b", "quote": "\u200b"}}, {"a": "text"}, "line 1")
+
+
 def passages(*relevant: object) -> list[dict[str, object]]:
     return [{"text": f"text {place}", "relevant": own} for place, own in enumerate(relevant)]
 

@@ -261,7 +261,7 @@ class TestBadInput:
     @pytest.mark.parametrize("name", ["投资/基金", "保险"])
     def test_omnieval_topic_without_items_is_an_error(self, tmp_path: Path, name: str) -> None:
         (write(tmp_path) / "gen_datas_set_final" / name).mkdir()
-        with pytest.raises(DataError, match=f"contains no items in {name}; expected"):
+        with pytest.raises(DataError, match=f"contains no items in {name}, expected"):
             OmniEval(str(tmp_path)).load()
 
     def test_item_with_nodes_but_without_passages_is_counted(self, tmp_path: Path) -> None:

@@ -203,7 +203,7 @@ def test_model_without_token_outputs_is_refused_by_late_chunking(tmp_path: Path)
 
 def test_prefix_that_leaves_no_token_is_an_error(bert: Path) -> None:
     component = embedder(bert, passage_prefix="北京上海", max_length=6)
-    with pytest.raises(ComponentError, match="reads 6 tokens, of which the prefix and special tokens take all"):
+    with pytest.raises(ComponentError, match="reads 6 tokens, and the prefix and special tokens take all of them"):
         component.embed_in_documents(["北京"], spans_of([(0, 0, 2)]))
 
 

@@ -51,7 +51,6 @@ class GateOfLock:
 
 def seconds_with_sleep() -> float:
     """Return the seconds of a steady clock that also runs while this machine sleeps."""
-    clock = getattr(time, "CLOCK_BOOTTIME", None)  # Linux; that of macOS is called CLOCK_MONOTONIC
-    if clock is None:
-        clock = getattr(time, "CLOCK_MONOTONIC", None)
+    # Linux has CLOCK_BOOTTIME. On macOS, CLOCK_MONOTONIC runs during sleep, unlike `time.monotonic`.
+    clock = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
     return time.monotonic() if clock is None else time.clock_gettime(clock)

@@ -117,7 +117,7 @@ def sweeps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def shown(name: str, monkeypatch: pytest.MonkeyPatch, **parameters: str) -> list[Any]:
-    """What the code of a notebook displays, with these parameters, without a kernel."""
+    """Run the code of a notebook with these parameters, without a kernel, and return what it displays."""
     displayed: list[Any] = []
     monkeypatch.setattr(sys, "displayhook", displayed.append)
     text = (Path(start.__file__).parent / f"{name}.py").read_text(encoding="utf-8")

@@ -44,8 +44,7 @@ class _LossCheck:
     """Tells whether another host has taken a lock. It looks only if this host may have been presumed dead."""
 
     def __init__(self, objects: Objects, writers: BucketWriters, path: str) -> None:
-        self._impatient = Objects(objects.address, _LOOK_PATIENCE_S)
-        self._writers, self._path = writers, path
+        self._address, self._writers, self._path = objects.address, writers, path
         self._own_name = writers.own_name.encode()
         self._n_gaps = writers.n_gaps
         self._next_look = 0.0
@@ -57,7 +56,7 @@ class _LossCheck:
             return self._is_lost
         self._next_look = now + _LOOK_EVERY_S
         with suppress(StoreError):  # the bucket is unavailable, perhaps for the other hosts too
-            self._is_lost = not self.has_lock(self._impatient)
+            self._is_lost = not self.has_lock(Objects(self._address, _LOOK_PATIENCE_S))
             self._n_gaps = n_gaps
         return self._is_lost
 
