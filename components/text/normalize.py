@@ -14,10 +14,17 @@ def is_word_character(character: str) -> bool:
     return unicodedata.category(character)[0] in "LNM"
 
 
+_WORD_BREAKS = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))
+"""Soft hyphens and spaces without a width: places where a line may end, not characters of a word."""
+
+
 @lru_cache(maxsize=100_000)
 def index_term(token: str) -> str:
-    """Return the token in NFKC and lower case. A token without a letter or digit becomes "" and is not indexed."""
-    term = unicodedata.normalize("NFKC", token).strip().lower()
+    """Return the token in NFKC and lower case, without invisible characters inside it.
+
+    A token without a letter or digit becomes "" and is not indexed.
+    """
+    term = unicodedata.normalize("NFKC", token.translate(_WORD_BREAKS)).strip().lower()
     return term if any(map(is_word_character, term)) else ""
 
 

@@ -3,25 +3,32 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar
 
 from components.records import Words
 from components.text.normalize import index_term
+from components.tokenizers.composed_text import marks, words_of
 from components.tokenizers.places import Place, words_at
 
-_RUN = re.compile(r"(?P<han>[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+)|[^\W\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
+_HAN = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+
+
+@cache
+def _run() -> "re.Pattern[str]":
+    return re.compile(rf"(?P<han>[{_HAN}]+)|[^\W{_HAN}]++(?:[{marks()}]++[^\W{_HAN}]*+)*+")
 
 
 @dataclass(frozen=True)
 class CharacterBigrams:
     """Bigrams of Chinese runs: ABCD becomes AB, BC, CD. A single character and other words stay whole."""
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     languages: ClassVar[tuple[str, ...]] = ("zh", "ja")
 
     def words(self, texts: Sequence[str]) -> Iterator[Words]:
         """Yield the words of each text."""
-        return map(_bigrams, texts)
+        return words_of(texts, _bigrams)
 
     def normalize(self, token: str) -> str:
         """Return the word in NFKC and lower case; "" for white space and punctuation."""
@@ -30,7 +37,7 @@ class CharacterBigrams:
 
 def _bigrams(text: str) -> Words:
     spans: list[Place] = []
-    for run in _RUN.finditer(text):
+    for run in _run().finditer(text):
         start, end = run.span()
         if run["han"] and end - start > 1:
             spans.extend((position, position + 2) for position in range(start, end - 1))

@@ -1,6 +1,5 @@
 """English words, lower-cased and stemmed, without stop words."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -8,12 +7,11 @@ from typing import TYPE_CHECKING, ClassVar
 from components.loading import cache_slow_loader
 from components.records import Words
 from components.text.normalize import index_term
-from components.tokenizers.places import words_at
+from components.tokenizers.composed_text import words_of
+from components.tokenizers.places import spaced_words
 
 if TYPE_CHECKING:
     import Stemmer
-
-_WORD = re.compile(r"[^\W_]+(?:[.,'’][^\W_]+)*")
 
 
 @cache_slow_loader
@@ -36,12 +34,12 @@ class EnglishStems:
     words.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     languages: ClassVar[tuple[str, ...]] = ("en",)
 
     def words(self, texts: Sequence[str]) -> Iterator[Words]:
         """Yield the words of each text."""
-        return (words_at(text, [word.span() for word in _WORD.finditer(text)]) for text in texts)
+        return words_of(texts, spaced_words)
 
     def normalize(self, token: str) -> str:
         """Return the stem in NFKC and lower case; "" for a stop word."""

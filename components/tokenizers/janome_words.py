@@ -24,7 +24,7 @@ def _analyser() -> "Tokenizer":
 class JanomeWords(AnalysedWords):
     """Words as segmented by Janome, for the index and for metrics."""
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     max_tokens_per_character: ClassVar[int] = 1
     languages: ClassVar[tuple[str, ...]] = ("ja",)
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from components.records import Words
 from components.text.normalize import index_term
+from components.tokenizers.composed_text import words_of
 
 _IN_RUN = re.compile(r"[\u4E00-\u9FD5a-zA-Z0-9+#&._%\-]")
 _ASCII_WORD = re.compile(r"[a-zA-Z0-9]+")
@@ -82,7 +83,7 @@ class JiebaWords:
 
     hmm: bool = True
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     max_tokens_per_character: ClassVar[int] = 1
     languages: ClassVar[tuple[str, ...]] = ("zh",)
 
@@ -96,7 +97,7 @@ class JiebaWords:
 
     def words(self, texts: Sequence[str]) -> Iterator[Words]:
         """Yield the words of each text."""
-        return (words_with_places(words) for words in (self.tokenize([text])[0] for text in texts))
+        return words_of(texts, lambda text: words_with_places(self.tokenize([text])[0]))
 
     def normalize(self, token: str) -> str:
         """Return the word in NFKC and lower case; "" for white space and punctuation."""

@@ -26,7 +26,7 @@ def _analyser() -> "Kiwi":
 class KiwiWords(AnalysedWords):
     """Morphemes in their written form, for the index and for metrics."""
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     max_tokens_per_character: ClassVar[int] = 1
     languages: ClassVar[tuple[str, ...]] = ("ko",)
 

@@ -1,13 +1,16 @@
 """Words identified by their places in a text, as the tokenizers of this folder return them."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from components.records import Words
 from components.text.normalize import index_term
+from components.tokenizers.composed_text import word_letters, words_of
 from components.tokenizers.jieba_words import ends_of
 
 Place = tuple[int, int]
@@ -31,11 +34,22 @@ class AnalysedWords(ABC):
 
     def words(self, texts: Sequence[str]) -> Iterator[Words]:
         """Yield the words of each text."""
-        return (words_at(text, self.places(text)) for text in texts)
+        return words_of(texts, lambda text: words_at(text, self.places(text)))
 
     def normalize(self, token: str) -> str:
         """Return the word in NFKC and lower case; "" for white space and punctuation."""
         return index_term(token)
+
+
+def spaced_words(text: str) -> Words:
+    """Return the runs of letters and digits, with the points, commas and apostrophes inside them."""
+    return words_at(text, [word.span() for word in _spaced_word().finditer(text)])
+
+
+@cache
+def _spaced_word() -> "re.Pattern[str]":
+    letters = word_letters()
+    return re.compile(rf"{letters}(?:[.,'’]{letters})*")
 
 
 def words_at(text: str, places: Sequence[Place]) -> Words:

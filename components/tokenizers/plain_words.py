@@ -3,27 +3,33 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from components.tokenizers.composed_text import word_letters
 from components.tokenizers.jieba_words import ends_of
 from components.tokenizers.places import Place, pieces_at
-
-_WORD = re.compile(r"[^\W_](?:[^\W_]|[.,'’-](?=[^\W_]))*")
 
 
 def word_spans(text: str) -> list[Place]:
     """Return runs of letters and digits, with the points, apostrophes and hyphens inside them."""
-    return [word.span() for word in _WORD.finditer(text)]
+    return [word.span() for word in _word().finditer(text)]
+
+
+@cache
+def _word() -> "re.Pattern[str]":
+    letters = word_letters()
+    return re.compile(rf"{letters}(?:{letters}|[.,'’-](?=[^\W_]))*")
 
 
 @dataclass(frozen=True)
 class PlainWords:
     """Runs of letters and digits (well-known, 1,250.5 and don't are one word each). Other characters stay single."""
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     max_tokens_per_character: ClassVar[int] = 1
     languages: ClassVar[tuple[str, ...]] = ("en", "de", "fr", "es")
 

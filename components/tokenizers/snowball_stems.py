@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, ClassVar
 from components.loading import cache_slow_loader
 from components.records import Words
 from components.text.normalize import index_term
-from components.tokenizers.places import words_at
+from components.tokenizers.composed_text import words_of
+from components.tokenizers.places import spaced_words
 
 if TYPE_CHECKING:
     import Stemmer
 
-_WORD = re.compile(r"[^\W_]+(?:[.,'’][^\W_]+)*")
 _CODES = {"english": "en", "german": "de", "french": "fr", "spanish": "es"}
 """Codes of the languages that `detect_language` recognises."""
 _ELISION = re.compile(r"^(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu)['’]")
@@ -44,7 +44,7 @@ class SnowballStems:
 
     language: str = "german"
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -64,7 +64,7 @@ class SnowballStems:
 
     def words(self, texts: Sequence[str]) -> Iterator[Words]:
         """Yield the words of each text."""
-        return (words_at(text, [word.span() for word in _WORD.finditer(text)]) for text in texts)
+        return words_of(texts, spaced_words)
 
     def normalize(self, token: str) -> str:
         """Return the stem in NFKC and lower case; "" for a stop word."""
