@@ -11,7 +11,7 @@ import math
 import shutil
 import time
 import uuid
-from collections import defaultdict
+from collections import Counter, defaultdict
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
@@ -25,11 +25,18 @@ from runner.engine.executors.leftovers import abandoned_probes
 from runner.engine.store import Store, StoredResult, is_bucket
 from runner.engine.store.bucket import bucket_command as in_bucket
 from runner.engine.store.bucket.address import address_problems
+from runner.engine.store.replies import shown_damaged
 from runner.engine.store.store_wording import shown_damage, shown_size
 from runner.engine.store.stored_blocks import damaged_blocks
 
 _DAY_S = 86_400
 _MINUTE_S = 60
+_OF_KILLED_RUNS = "leftovers of killed runs"
+_LEFT_IN = {
+    "replies": "folders of replies (one per model and purpose)",
+    "pair_scores": "folders of rerank scores",
+    "workspaces": "unfinished stages",
+}
 
 
 def _ls(store: Store, console: Console) -> int:
@@ -72,14 +79,31 @@ def _verify(store: Store, console: Console, delete: bool) -> int:
         console.print(f"no readable manifest of this result: {folder}")
         if delete:
             store.discard_folder(folder)
-    for name in ("pair_scores", "workspaces"):
-        for block in damaged_blocks(store.root / name):
-            n_damaged += 1
-            console.print(f"damaged: {block} does not match its checksum")
-            if delete:
-                block.unlink(missing_ok=True)
+    n_damaged += _verify_blocks(store, console, delete) + _verify_replies(store, console, delete)
     console.print(shown_damage(n_entries, n_damaged, delete))
     return 1 if n_damaged and not delete else 0
+
+
+def _verify_blocks(store: Store, console: Console, delete: bool) -> int:
+    blocks = [block for name in ("pair_scores", "workspaces") for block in damaged_blocks(store.root / name)]
+    for block in blocks:
+        console.print(f"damaged: {block} does not match its checksum")
+        if delete:
+            block.unlink(missing_ok=True)
+    return len(blocks)
+
+
+def _verify_replies(store: Store, console: Console, delete: bool) -> int:
+    n_damaged = 0
+    for folder in _files(store, "replies"):
+        replies = store.replies(folder.name)
+        files = replies.damaged_files()
+        for path, n_lines in files.items():
+            console.print(f"damaged: {path}: {shown_damaged(n_lines)}", markup=False, soft_wrap=True)
+        if delete:
+            replies.drop_damaged(files)
+        n_damaged += sum(files.values())
+    return n_damaged
 
 
 def _prune(store: Store, console: Console, older_than_days: float, stage: str, dry_run: bool) -> int:
@@ -99,7 +123,7 @@ def _prune_unleased(store: Store, console: Console, older_than_days: float, stag
     chosen = [entry for entry in old if not leased.has(entry.manifest.key)]
     size = shown_size(sum(entry.n_bytes for entry in chosen))
     # Replies, scores of pairs and unfinished work do not record which sweep needs them.
-    leftovers = [] if leased.n_runs else _leftovers(store, before, stage)
+    leftovers = {} if leased.n_runs else _leftovers(store, before, stage)
     if leased.n_runs:
         is_one = leased.n_runs == 1
         running, needs = ("a sweep is", "it needs") if is_one else (f"{leased.n_runs:,} sweeps are", "they need")
@@ -111,9 +135,13 @@ def _prune_unleased(store: Store, console: Console, older_than_days: float, stag
     for half in exports:
         size_of_half = f"{shown_size(half.n_bytes)}, including files shared with the store"
         console.print(f"left by a killed export: {half.folder} ({size_of_half})", markup=False, soft_wrap=True)
-    n_left = f"{len(leftovers) + len(exports)} leftovers of killed runs"
+    n_left = sum(what == _OF_KILLED_RUNS for what in leftovers.values()) + len(exports)
+    others = "".join(
+        f", {n} {what}" for what, n in sorted(Counter(leftovers.values()).items()) if what != _OF_KILLED_RUNS
+    )
+    summary = f"{len(chosen)} results, {size}{others}, and {n_left} {_OF_KILLED_RUNS}"
     if dry_run:
-        console.print(f"would remove {len(chosen)} results, {size}, and {n_left}")
+        console.print(f"would remove {summary}")
         return 0
     for half in exports:
         store.unfinished_exports.remove(half)
@@ -122,21 +150,22 @@ def _prune_unleased(store: Store, console: Console, older_than_days: float, stag
         store.discard(entry)
     for path in leftovers:
         _remove(store, path)
-    console.print(f"removed {len(chosen)} results, {size}, and {n_left}")
+    console.print(f"removed {summary}")
     return 0
 
 
-def _leftovers(store: Store, before: float, stage: str) -> list[Path]:
+def _leftovers(store: Store, before: float, stage: str) -> dict[Path, str]:
+    """Return what no run needs, or may be deleted by age, with words for its kind."""
     temporary = [*_files(store, "tmp"), *store.find_half_written(), *store.abandoned_locks()]
     # A process may leave its file unchanged for hours before it moves it to its place.
     age_s = _DAY_S if store.writers.has_others() else _MINUTE_S
     leftovers = [path for path in temporary if _last_changed(path) < time.time() - age_s]
     # Probes of processes that have ended are deleted at any age.
-    leftovers += [probe for probe in abandoned_probes(store) if probe not in leftovers]
+    found = dict.fromkeys([*leftovers, *abandoned_probes(store)], _OF_KILLED_RUNS)
     # Replies cost money, so they are deleted only if `stage` names them. Cheap leftovers are deleted by age.
     for folder in ("replies",) if stage == "replies" else () if stage else ("workspaces", "pair_scores"):
-        leftovers += [path for path in _files(store, folder) if _last_changed(path) <= before]
-    return leftovers
+        found |= {path: _LEFT_IN[folder] for path in _files(store, folder) if _last_changed(path) <= before}
+    return found
 
 
 def _last_changed(path: Path) -> float:

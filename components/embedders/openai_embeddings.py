@@ -23,7 +23,7 @@ from components.protocols import EmbedderState
 from components.records import Passages
 
 _ROUNDS_PER_BLOCK = 8
-_FIXED = {"model", "input", "encoding_format", "dimensions"}
+_FIXED = {"model", "input", "dimensions"}
 """Parameters that fields of the class set, or that would change the form of the reply."""
 
 Batch = tuple[tuple[str, str], ...]
@@ -99,6 +99,8 @@ class OpenAIEmbeddings:
         for name in ("extra_body", "query_body", "passage_body"):
             if fixed := (getattr(self, name) or {}).keys() & _FIXED:
                 problems.append(f"{name}: contains {sorted(fixed)}, which other fields set, expected other parameters")
+            if (encoding := (getattr(self, name) or {}).get("encoding_format", "float")) != "float":
+                problems.append(f"{name}: got encoding_format={encoding!r}, expected 'float', the default of servers")
         return problems
 
     def most_dimensions(self) -> int | None:
@@ -170,7 +172,7 @@ class OpenAIEmbeddings:
 
         async def send(session: Session, batch: Batch) -> NDArray[np.float32]:
             inputs = [text for _, text in batch]
-            body = {"model": side.server.model, "input": inputs, "encoding_format": "float", **side.body}
+            body = {"model": side.server.model, "input": inputs, **side.body}
             most_bytes = MOST_BYTES + len(batch) * MOST_BYTES_PER_VECTOR
             vectors = _unit_vectors((await session.post(body, most_bytes=most_bytes)).content, len(batch))
             if n_dimensions not in (None, vectors.shape[1]):

@@ -7,6 +7,7 @@ by the names that providers use.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from components.llms.endings import state_of
 from components.openai_server.errors import HttpError, Unreachable
 from components.openai_server.reading import as_count
 from components.records import Answer, AnswerState
@@ -15,8 +16,6 @@ from components.text.thoughts import split_thoughts
 
 _FINISH = ("finish_reason", "done_reason", "stop_reason")
 """Names of the finish reason in replies of OpenAI and Gemini, of Ollama, and of Anthropic."""
-_CUT_OFF = {"length", "max_tokens"}
-_REFUSED = {"content_filter", "refusal", "safety"}
 _PROMPT = ("prompt_tokens", "input_tokens", "prompt_eval_count")
 _COMPLETION = ("completion_tokens", "output_tokens", "eval_count")
 _SHOWN_CHARACTERS = 300
@@ -33,7 +32,7 @@ def read_reply(response: Any, request_id: str, latency_s: float) -> Answer:
     thoughts, text = split_thoughts(joined(written, "\n"))
     apart = [block.content or "" for block in message.blocks if block.block_type == "thinking"]
     thoughts = thoughts or joined(apart, "\n").strip()
-    state = _state(text, _finish_reason(raw))
+    state = state_of(text, _finish_reason(raw))
     places = (_part(raw, "usage"), raw, response.additional_kwargs, message.additional_kwargs)
     return Answer(
         request_id,
@@ -74,20 +73,12 @@ def error_line(error: Exception, secret: str) -> str:
     return shortened(line.replace(secret, HIDDEN) if secret else line, _SHOWN_CHARACTERS)
 
 
-def _state(text: str, reason: str) -> AnswerState:
-    if reason in _REFUSED:
-        return AnswerState.REFUSED
-    if reason in _CUT_OFF:
-        return AnswerState.TRUNCATED
-    return AnswerState.OK if text else AnswerState.EMPTY
-
-
 def _finish_reason(raw: object) -> str:
-    """Return the finish reason in lower case, "" if the reply has none."""
+    """Return the finish reason, "" if the reply has none."""
     choices = _part(raw, "choices")
     ending = choices[0] if isinstance(choices, list | tuple) and choices else raw
     reason = next(filter(None, (_part(ending, name) for name in _FINISH)), "")
-    return str(getattr(reason, "value", reason)).lower()  # Gemini's is an Enum
+    return str(getattr(reason, "value", reason))  # Gemini's is an Enum
 
 
 def _count(parts: Iterable[object], names: tuple[str, ...]) -> int | None:

@@ -132,9 +132,11 @@ class OllamaChat:
 
 
 def _read(reply: Any, request_id: str, latency_s: float, num_ctx: int) -> Answer:
-    """Return the answer in an unchecked reply. Raises Malformed if it has no message."""
+    """Return the answer in an unchecked reply. Raises Malformed if it has no message, or was broken off."""
     if not isinstance(part_of(reply, "message"), dict):
         raise Malformed(f"{preview(reply)}, expected an object as message")
+    if reply.get("done") is False:
+        raise Malformed(f"{preview(reply)}, expected done to be true")
     thoughts, text = split_thoughts(text_in(reply, "message", "content"))
     thoughts = thoughts or text_in(reply, "message", "thinking").strip()
     is_cut = reply.get("done_reason") == "length"

@@ -11,14 +11,16 @@ from typing import Any, ClassVar
 
 from components.fields import runtime_only
 from components.limits import too_small
+from components.llms.endings import is_filtered_prompt
 from components.llms.openai_replies import read_replies
 from components.llms.sampling import sampling_problems
 from components.openai_server.access import host_of
+from components.openai_server.errors import HttpError
 from components.openai_server.gate import Account
 from components.openai_server.server import Failed, Server, server_of
 from components.openai_server.session import Session
 from components.protocols import AnswersFrom
-from components.records import Answer, Request
+from components.records import Answer, AnswerState, Request
 
 log = logging.getLogger(__name__)
 
@@ -159,7 +161,12 @@ class OpenAIChat:
         parameters = self._parameters(requests[0])
         if len(requests) > 1:
             parameters["n"] = len(requests)
-        reply = await session.post(parameters, max_new_tokens=self.max_new_tokens * len(requests))
+        try:
+            reply = await session.post(parameters, max_new_tokens=self.max_new_tokens * len(requests))
+        except HttpError as error:
+            if not is_filtered_prompt(error):
+                raise
+            return [Answer(request.id, AnswerState.REFUSED) for request in requests]
         return read_replies(reply.content, [request.id for request in requests], reply.latency_s)
 
     def _parameters(self, request: Request) -> dict[str, object]:

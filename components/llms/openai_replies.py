@@ -4,6 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, pairwise
 
+from components.json_value import Json
+from components.llms.endings import is_broken_off, is_filter, state_of
+from components.openai_server.counts import AS_OPENAI
 from components.openai_server.errors import Malformed, preview
 from components.openai_server.reading import count_in, objects_in, part_of, text_in
 from components.records import Answer, AnswerState
@@ -16,7 +19,7 @@ _THOUGHTS = ("reasoning_content", "reasoning")
 def read_replies(completion: object, request_ids: Sequence[str], latency_s: float) -> list[Answer]:
     """Return the answers in a completion, with thoughts separated: one per id, or fewer if there are fewer.
 
-    A refusal, or a finish reason that names a content filter, is REFUSED. The finish reason "length" is TRUNCATED.
+    A refusal, or a finish reason that names a content filter, is REFUSED. A text that reached a limit is TRUNCATED.
     Blank text is EMPTY. Raises Malformed for other replies, such as one with the finish reason "error": routers send it
     with status 200 when the provider behind them failed.
 
@@ -32,6 +35,9 @@ def read_replies(completion: object, request_ids: Sequence[str], latency_s: floa
     n_cached = count_in(completion, "usage", "prompt_tokens_details", "cached_tokens")
     n_completion = count_in(completion, "usage", "completion_tokens")
     n_reasoning = count_in(completion, "usage", "completion_tokens_details", "reasoning_tokens")
+    if n_thoughts := AS_OPENAI.thoughts(completion):
+        n_completion = (n_completion or 0) + n_thoughts
+        n_reasoning = n_thoughts if n_reasoning is None else n_reasoning
     lengths = [1 + len(answer.thoughts) + len(answer.text) for answer in read]
     is_first = [1, *[0] * (len(read) - 1)]
     shares = zip(
@@ -64,26 +70,39 @@ def _shares(count: int | None, weights: Sequence[int]) -> list[int | None]:
 
 def _read(choice: Mapping[str, object], request_id: str) -> Answer:
     """Return the answer in a choice. Raises Malformed for an aborted completion, and without a message."""
+    reason = choice.get("finish_reason")
+    if is_broken_off(reason):
+        raise Malformed(preview(choice))
     message = part_of(choice, "message")
+    if message is None and is_filter(reason):
+        return Answer(request_id, AnswerState.REFUSED)
     if not isinstance(message, dict):
         raise Malformed(f"{preview(choice)}, expected an object as message")
-    thoughts, text = split_thoughts(text_in(message, "content"))
-    reason = choice.get("finish_reason")
-    if reason == "error":
-        raise Malformed(preview(choice))
-    state = _state(text, reason, refusal=message.get("refusal"))
+    content, thoughts_in_content = _content(message)
+    thoughts, text = split_thoughts(content)
+    state = state_of(text, reason, refusal=message.get("refusal"))
     answer_text = text if state in (AnswerState.OK, AnswerState.TRUNCATED) else ""
-    return Answer(request_id, state, answer_text, thoughts=thoughts or _thoughts_beside(message))
+    return Answer(request_id, state, answer_text, thoughts=thoughts or thoughts_in_content or _thoughts_beside(message))
+
+
+def _content(message: Mapping[str, object]) -> tuple[str, str]:
+    """Return the text of a message, and the thoughts that a list of parts contains, as Mistral's models send it."""
+    if not isinstance(message.get("content"), list):
+        return text_in(message, "content"), ""
+    parts = objects_in(message, "content")
+    text = "".join(text_in(part, "text") for part in parts if part.get("type") == "text")
+    thoughts = [part for part in parts if part.get("type") == "thinking"]
+    if parts and not text and not thoughts:
+        raise Malformed(f"{preview(message)}, expected a part with text as content")
+    return text, "".join(map(_thinking, thoughts)).strip()
+
+
+def _thinking(part: Mapping[str, Json]) -> str:
+    if not isinstance(part.get("thinking"), list):
+        return text_in(part, "thinking")
+    return "".join(text_in(piece, "text") for piece in objects_in(part, "thinking"))
 
 
 def _thoughts_beside(message: Mapping[str, object]) -> str:
     values = (message.get(name) for name in _THOUGHTS)
     return next((thoughts.strip() for thoughts in values if isinstance(thoughts, str)), "")
-
-
-def _state(text: str, finish_reason: object, *, refusal: object) -> AnswerState:
-    if refusal or finish_reason == "content_filter":
-        return AnswerState.REFUSED
-    if finish_reason == "length":
-        return AnswerState.TRUNCATED
-    return AnswerState.OK if text else AnswerState.EMPTY

@@ -7,7 +7,7 @@ Unreachable       No connection could be made.
   PlainHttp       It speaks HTTP at an address with https://.
   Encrypted       It speaks TLS at an address with http://.
   Untrusted       Its certificate cannot be verified.
-    Expired       Its certificate has expired.
+    CertificateExpired  It has expired.
 Disconnected      The connection broke before the reply was complete.
   BrokenProtocol  The reply is not HTTP.
 Malformed         The reply has status 200, but is not what was requested.
@@ -17,6 +17,7 @@ TimeoutError      (built in) The reply did not arrive in time.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -28,8 +29,10 @@ from components.records import ErrorClass
 from components.secrets.mask import HIDDEN, current_mask, shortened
 from components.text.normalize import whole_characters
 
-_TEMPORARY = (408, 409, 429)
+_TEMPORARY = (408, 409, 424, 429)
+"""Statuses that a later attempt may not have. Servers of Hugging Face send 424 if a generation failed."""
 _FOR_ALL = (401, 402, 403, 404, 407)
+_RETRY_DELAY = re.compile(r"""['"]retryDelay['"]:\s*['"](\d{1,6}(?:\.\d{1,9})?)s['"]""")
 _SHOWN_CHARACTERS = 300
 _SHOWN_OF_REPLY = 200
 _READ_CHARACTERS = 20_000
@@ -87,8 +90,9 @@ class BrokenProtocol(Disconnected):
 
 
 class Malformed(Exception):
-    """A reply with status 200 that is not what was requested. `said` is the reply or a description of the error. It is
-    masked, and then cut.
+    """A reply with status 200 that is not what was requested.
+
+    `message` is the reply or a description of the error. It is masked, and then cut.
     """
 
     def __init__(self, message: str) -> None:
@@ -163,8 +167,13 @@ _CLASSES = {
     504: ErrorClass.TIMEOUT,
     524: ErrorClass.TIMEOUT,
 }
-_TOO_LONG = ("context length", "context_length", "context window", "context size", "too many tokens")
-"""Parts of messages about a prompt that does not fit. Only OpenAI has an error code for it."""
+_TOO_LONG = (
+    "context length", "context_length", "context window", "context size", "too many tokens",
+    "exceeds the maximum number of tokens", "range of input length", "`inputs` tokens + `max_new_tokens`",
+)  # fmt: skip
+"""Parts of messages about a prompt that does not fit: OpenAI's and many others', then Gemini's, Alibaba's, TGI's."""
+_BUDGET_USED_UP = ("budget has been exceeded",)
+"""Parts of messages of a router whose budget is used up: LiteLLM's has status 400."""
 
 
 def preview(value: object) -> str:
@@ -191,11 +200,12 @@ def _events_in(text: str) -> list[Json]:
 def retry_after_s(error: Exception) -> float | None:
     """Return the seconds that the server asks us to wait, from a number or a date; None if it does not ask.
 
-    The result is negative for a date in the past.
+    The result is negative for a date in the past. Gemini asks in the body, as in "retryDelay": "31s".
     """
     value = error.headers.get("retry-after") if isinstance(error, HttpError) else None
     if value is None:
-        return None
+        found = _RETRY_DELAY.search(str(error.body)[:_READ_CHARACTERS]) if isinstance(error, HttpError) else None
+        return float(found[1]) if found else None
     try:
         return seconds if isfinite(seconds := float(value)) else None
     except ValueError:
@@ -246,5 +256,6 @@ def _message_in(body: object) -> str:
 
 
 def _is_quota_used_up(error: HttpError) -> bool:
-    """Return True for OpenAI's 429 of an account without credit, where waiting does not help."""
-    return error.code == "insufficient_quota"
+    """Return True for OpenAI's 429 of an account without credit, and for a router's budget: waiting does not help."""
+    message = _message_in(error.body).lower() if error.status in (400, 429) else ""
+    return error.code == "insufficient_quota" or any(words in message for words in _BUDGET_USED_UP)

@@ -90,15 +90,15 @@ def to_float_array(rows: Sequence[object]) -> NDArray[np.float32]:
 
 
 def in_order(items: list[dict[str, Json]], n_wanted: int) -> list[dict[str, Json]]:
-    """Return objects sorted by `index`, which must run from 0 to n_wanted - 1. Raises Malformed for other indexes."""
-    indexes = [item.get("index") for item in items]
-    try:
-        ordered = sorted(items, key=lambda item: item["index"])
-    except (KeyError, TypeError) as error:
-        raise Malformed(f"results with the indexes {preview(indexes)}, expected 0 to {n_wanted - 1}") from error
-    if [item["index"] for item in ordered] != list(range(n_wanted)):
+    """Return objects sorted by `index`, which must run from 0 to n_wanted - 1. Gemini leaves out an index of 0.
+
+    Raises Malformed for other indexes.
+    """
+    indexes = [item.get("index", 0) for item in items]
+    are_numbers = all(isinstance(index, int) and not isinstance(index, bool) for index in indexes)
+    if not are_numbers or sorted(indexes) != list(range(n_wanted)):
         raise Malformed(f"results with the indexes {preview(indexes)}, expected 0 to {n_wanted - 1}")
-    return ordered
+    return [item for _, item in sorted(zip(indexes, items, strict=True), key=lambda pair: pair[0])]
 
 
 def count_in(reply: object, *path: str) -> int | None:

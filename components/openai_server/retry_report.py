@@ -1,4 +1,6 @@
-"""Log messages about retries: the first one immediately, then one per minute with counts."""
+"""Log messages about retries and waits: the first one immediately, then one per minute with counts, and every long
+wait at its start.
+"""
 
 import logging
 import threading
@@ -10,7 +12,10 @@ from components.records import ErrorClass
 
 log = logging.getLogger(__name__)
 
+LONG_WAIT_S = 10.0
 _EVERY_S = 60.0
+_EARLIER_S = 5.0
+"""Seconds by which waits of concurrent requests differ, so that one message covers them."""
 
 _ADVICE = {
     ErrorClass.TIMEOUT: "If the server is slow, raise {0}.timeout_s or lower {0}.concurrency",
@@ -32,14 +37,40 @@ class RetryReport:
         self._reported_at: float | None = None
         self._again: Counter[ErrorClass] = Counter()
         self._n_answered = 0
+        self._explained_until = 0.0
+        self._waited_at: float | None = None
         self._lock = threading.Lock()
 
     def record_answer(self) -> None:
         """Count a request that was answered."""
         self._n_answered += 1
 
-    def record_retry(self, endpoint: str, reason: str, error_class: ErrorClass, settings: str, n_at_once: str) -> None:
-        """Count a request that failed for `reason` and is sent again, and log it if a report is due.
+    def record_wait(self, endpoint: str, wait_s: float) -> None:
+        """Log a long wait for the account, at most once a minute, unless a message that covers it was logged."""
+        with self._lock:
+            now = self._clock()
+            is_due = self._waited_at is None or now - self._waited_at >= _EVERY_S
+            if is_due and self._explains(wait_s):
+                self._waited_at = now
+                log.warning(
+                    "%s: the next request is sent in %.0f s: the server asked for this wait, or the account's limits "
+                    "per minute are used up",
+                    endpoint,
+                    wait_s,
+                )
+
+    def _explains(self, wait_s: float) -> bool:
+        """Return True for a wait that is long, and that no earlier message covers. From now on it counts as covered."""
+        end = self._clock() + wait_s
+        if wait_s < LONG_WAIT_S or end <= self._explained_until + _EARLIER_S:
+            return False
+        self._explained_until = end
+        return True
+
+    def record_retry(
+        self, endpoint: str, reason: str, error_class: ErrorClass, settings: str, n_at_once: str, wait_s: float = 0.0
+    ) -> None:
+        """Count a request that failed for `reason` and is sent again in `wait_s`, and log it if a report is due.
 
         `settings` is the configuration group of the server's fields. `n_at_once` is a sentence about reduced
         concurrency, "" if it is not reduced.
@@ -48,10 +79,11 @@ class RetryReport:
             self._again[error_class] += 1
             now = self._clock()
             is_first = self._reported_at is None
-            if self._reported_at is not None and now - self._reported_at < _EVERY_S:
+            is_long = self._explains(wait_s)
+            if self._reported_at is not None and now - self._reported_at < _EVERY_S and not is_long:
                 return
             seconds = now - (self._reported_at or now)
-            line = [f"{endpoint}: {reason}" if is_first else f"{endpoint}: {self._counts(seconds)}"]
+            line = [f"{endpoint}: {reason}" if is_first or is_long else f"{endpoint}: {self._counts(seconds)}"]
             commonest = self._again.most_common(1)[0][0]
             advice = _ADVICE.get(commonest, _OTHERWISE).format(settings)
             if commonest is ErrorClass.RATE_LIMIT and settings == "retriever":

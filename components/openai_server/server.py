@@ -29,11 +29,11 @@ from components.openai_server.errors import (
     retry_after_s,
 )
 from components.openai_server.gate import Account, Gate, current_gate
+from components.openai_server.retry_report import LONG_WAIT_S
 from components.openai_server.session import NotSent, Session
 from components.records import Answer, ErrorClass, Request
 
 _LONGEST_WAIT_S = 120.0
-_LONG_WAIT_S = 10.0
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -191,7 +191,7 @@ class Server:
 
     def _report(self, error: Exception, attempt: int, breaker: Breaker, wait_s: float) -> None:
         limit = breaker.health.window.limit(self.concurrency)
-        in_s = f" in {wait_s:.0f} s" if wait_s >= _LONG_WAIT_S else ""
+        in_s = f" in {wait_s:.0f} s" if wait_s >= LONG_WAIT_S else ""
         at_once = f"It gets {limit} concurrent requests instead of {self.settings}.concurrency={self.concurrency}"
         breaker.health.retries.record_retry(
             f"{self.model} at {host_of(self.base_url)}",
@@ -200,6 +200,7 @@ class Server:
             class_of(error),
             self.settings,
             at_once if limit < self.concurrency else "",
+            wait_s,
         )
 
     def _error_text(self, error: Exception, attempt: int) -> str:

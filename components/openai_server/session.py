@@ -91,5 +91,7 @@ class Session:
                 if wait_s <= 0:
                     window.enter()
                     return
+                account = attempt.account
+                self.breaker.health.retries.record_wait(f"{account.model} at {account.host}", wait_s)
                 await self.breaker.wait(wait_s)
         raise NotSent

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
+from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _SHOWN_CHARACTERS = 300
 _CONNECT_TIMEOUT_S = 10
+_UNESCAPED = re.compile(r"[@/?#\[\]]|%(?![0-9A-Fa-f]{2})")
 _QUOTED = re.compile(r"'(?:[^']|'')*'")
 _PARAMETERS = {VECTOR: "%(vector)s", QUERY: "%(query)s", TOP_K: "%(top_k)s"}
 
@@ -70,6 +72,11 @@ class Pgvector(ExistingIndex):
             problems.append(
                 f"dsn_env: the environment variable {self.dsn_env} is not set; set it "
                 f"(export {self.dsn_env}=postgresql://USER:PASSWORD@HOST/DATABASE), or name another one"
+            )
+        elif character := _unescaped_in_password(key_in(self.dsn_env)):
+            problems.append(
+                f"dsn_env: the password in {self.dsn_env} contains {character}, which must be written as "
+                f"{quote(character, safe='')} in an address"
             )
         return [*problems, *map(str, missing_packages(["psycopg"], self.option, "pgvector"))]
 
@@ -146,6 +153,16 @@ class Pgvector(ExistingIndex):
         for secret in sorted(filter(None, [string, *_passwords(string)]), key=len, reverse=True):
             text = text.replace(secret, HIDDEN)
         return shortened(masked(text), _SHOWN_CHARACTERS)
+
+
+def _unescaped_in_password(string: str) -> str:
+    """Return the first character of the password in an address that must be percent-encoded, "" for none.
+
+    With such a character, libpq takes a part of the password for the host, and quotes it in errors.
+    """
+    userinfo = string.partition("://")[2].rpartition("@")[0]
+    found = _UNESCAPED.search(userinfo.partition(":")[2])
+    return found[0] if found else ""
 
 
 def _passwords(string: str) -> list[str]:

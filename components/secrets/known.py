@@ -260,7 +260,8 @@ def _secrets_in_address(address: str) -> Iterator[str]:
     for userinfo in _userinfos(address.partition("://")[2]):
         user, colon, password = userinfo.partition(":")
         secret = password if colon else user
-        for each in dict.fromkeys((secret, unquote(secret))):
+        # A library that ends the password at an unescaped @ takes the rest for the host, and quotes it.
+        for each in dict.fromkeys((secret, unquote(secret), *secret.split("@"))):
             if may_be_secret(each):
                 yield each
         if colon:

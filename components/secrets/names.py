@@ -89,7 +89,7 @@ KEY_SHAPE = re.compile(
 """Formats of keys from providers of models, code hosting and clouds, of signed tokens, and of private keys."""
 
 USERINFO = re.compile(
-    r"""(?<=://)(?:[^\s/?#"'<>@]*@                                   # user:password@
+    r"""(?<=://)(?:[^\s/?#"'<>]*@                                    # user:password@, up to the last @
                 | [^\s/?#"':@<>]*:(?!\d{1,5}(?:[/?#\s]|$))(?:(?!://)[^\s"'<>]){0,1000}@)  # a password with a slash""",
     re.VERBOSE,
 )

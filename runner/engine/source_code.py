@@ -61,6 +61,17 @@ def has_code(cls: type) -> bool:
     return is_ours(cls) or Path(getattr(sys.modules.get(cls.__module__), "__file__", None) or "").is_file()
 
 
+def has_own_name(cls: type) -> bool:
+    """Return False for a class that its module does not define under its name, such as one that a function made.
+
+    Two classes that one function made have the same name, so keys could not tell them apart.
+    """
+    found: object = sys.modules.get(cls.__module__)
+    for name in cls.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found is cls
+
+
 def code_of(package: str) -> str:
     """Return the SHA-256 (hex) of the files of a top-level package. "" for a package without files.
 

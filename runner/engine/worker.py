@@ -25,7 +25,7 @@ from runner.engine.codecs import Parts
 from runner.engine.hidden_answers import hidden_lines
 from runner.engine.identity import key_of
 from runner.engine.outcome import StageRun, user_code_note
-from runner.engine.plugins.plugin_loading import code_class
+from runner.engine.plugins.plugin_loading import code_class, uncovered_reads
 from runner.engine.source_code import require_equal_files
 from runner.engine.spending import SharedGate
 from runner.engine.stage import AnyStage, Stage
@@ -186,7 +186,7 @@ class Worker:
                     result = _compute(stage, run)
                 finally:
                     self._hidden[stage.key] = run.hidden
-                    self._forget_changeable(stage)
+                    self._end_users_code(stage)
             elapsed = time.perf_counter() - started
             seconds = elapsed - (loading_seconds() - loaded)
             parts = stage.codec.encode(result)
@@ -223,11 +223,13 @@ class Worker:
         if not user_code_note(stage):
             self._cache.put(stage, result, entry.n_bytes)
 
-    def _forget_changeable(self, stage: AnyStage) -> None:
-        """Forget the inputs that a user's class read: it may have changed their lists, and compiled code, as of FAISS,
-        also changes read-only arrays.
+    def _end_users_code(self, stage: AnyStage) -> None:
+        """Warn of files that a user's class read and no key covers, and forget its inputs: it may have changed their
+        lists, and compiled code, as of FAISS, also changes read-only arrays.
         """
         if user_code_note(stage):
+            for line in uncovered_reads():
+                log.warning("%s", line)
             for input_stage in stage.inputs:
                 self._cache.forget(input_stage.key)
 

@@ -26,12 +26,12 @@ from components.limits import closest_name
 from components.protocols import Pipeline, ThreeWayEncoder
 from components.secrets.mask import shortened
 from components.user_code.calls import line_of
-from runner.engine.broken_contracts import named_errors
+from runner.engine.broken_contracts import class_name, named_errors
 from runner.engine.executors.protocol import Executor
 from runner.engine.plugins.named_code import package_of, remedy
 from runner.engine.plugins.plugin_loading import code_class, ensure_loaded
 from runner.engine.plugins.trusted_packages import is_within
-from runner.engine.source_code import has_code
+from runner.engine.source_code import has_code, has_own_name
 from runner.pipeline.cell import Cell
 from runner.pipeline.component_conflicts import combination_problems
 
@@ -281,6 +281,13 @@ class _Builder:
             raise self._refuse(f"{path}._target_", target, "a frozen dataclass")
         if not has_code(cls):
             what = "a class in a file, e.g. my_package/parts.py: the cache would not notice an edit of this one"
+            raise self._refuse(f"{path}._target_", target, what)
+        if not has_own_name(cls):
+            what = (
+                f"a class that its module defines under its name, but this one is {class_name(cls)}, a name that "
+                f"others may share: derive a class from it (@dataclass(frozen=True) class {name}(...)), or let the "
+                "decorator that made it copy __module__ and __qualname__"
+            )
             raise self._refuse(f"{path}._target_", target, what)
         return cls
 

@@ -62,7 +62,7 @@ def test_embedding_requests_contain_batches_prefixes_and_dimensions() -> None:
     sent = [request["input"] for request in server.requests]
     assert sorted(sent[:2]) == [["passage: a", "passage: b"], ["passage: c"]]
     assert sent[2] == ["query: q"]
-    assert {(r["model"], r["dimensions"], r["encoding_format"]) for r in server.requests} == {("m", 8, "float")}
+    assert {(r["model"], r["dimensions"], r.get("encoding_format")) for r in server.requests} == {("m", 8, None)}
 
 
 def test_embedding_requests_are_retried_after_temporary_failures() -> None:
@@ -83,6 +83,23 @@ def test_embedding_requests_are_retried_after_temporary_failures() -> None:
         vectors = embedder_at(server.url).embed_chunks(Passages(["好", "雨"]), state)
         assert np.linalg.norm(vectors, axis=1) == pytest.approx([1, 1])
         assert len(server.requests) == 6
+
+
+def test_embeddings_without_the_index_of_the_first_are_read() -> None:
+    """Gemini leaves out a number that is 0, wherever the item stands."""
+
+    def script(request: dict[str, Any], attempt: int) -> Reply:
+        vectors = vectors_of(request["input"])
+        data = [{"embedding": vectors[0]}, *({"index": i, "embedding": v} for i, v in enumerate(vectors) if i)]
+        return Reply(body=json.dumps({"data": data[1:] + data[:1]}).encode())
+
+    with chat_server(script) as server:
+        state = {"dimensions": np.array([N_DIMENSIONS], dtype=np.float32)}
+        embedder = embedder_at(server.url)
+        vectors = embedder.embed_chunks(Passages(["好", "雨", "雪"]), state)
+        assert len(server.requests) == 1
+    expected = np.array(vectors_of([f"{embedder.passage_prefix}{text}" for text in "好雨雪"]))
+    assert vectors == pytest.approx(expected / np.linalg.norm(expected, axis=1, keepdims=True), abs=1e-6)
 
 
 def test_refused_embedding_request_is_an_error_without_the_key(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,6 +49,14 @@ class TestContract(LLMContract):
             yield
 
 
+@pytest.mark.parametrize("content", ["half", ""])
+def test_text_that_ollama_broke_off_is_requested_again(content: str) -> None:
+    broken = reply(content, done=False, done_reason=None)
+    with chat_server(lambda _, attempt: broken if attempt == 1 else reply()) as server:
+        (answer,) = client(server.url).generate([request("q")])
+    assert (answer.state, answer.text, len(server.requests)) == (AnswerState.OK, "好", 2)
+
+
 def test_stopped_ollama_server_is_reported_without_retries() -> None:
     with chat_server(lambda *_: reply()) as server:
         model = client(server.url, max_retries=5, backoff_s=1.0)

@@ -132,9 +132,45 @@ class TestAnswers:
         assert (answers["q"].state, answers["q"].text) == (AnswerState.REFUSED, "")
 
     @pytest.mark.parametrize("text", ["so far", ""])
-    def test_openai_text_cut_by_length_is_kept_as_truncated(self, text: str) -> None:
-        answers, _ = ask(lambda *_: Reply(text, finish_reason="length"))
+    @pytest.mark.parametrize("reason", ["length", "MAX_TOKENS", "model_length"])
+    def test_openai_text_cut_by_length_is_kept_as_truncated(self, text: str, reason: str) -> None:
+        answers, _ = ask(lambda *_: Reply(text, finish_reason=reason))
         assert (answers["q"].state, answers["q"].text) == (AnswerState.TRUNCATED, text)
+
+    @pytest.mark.parametrize("reason", ["content_filter: RECITATION", "content_filter: PROHIBITED_CONTENT", "SAFETY"])
+    @pytest.mark.parametrize("message", [None, {"role": "assistant"}, {"content": "so f"}], ids=str)
+    def test_filtered_texts_of_gemini_are_refused(self, reason: str, message: dict[str, str] | None) -> None:
+        choice = {"finish_reason": reason} | ({"message": message} if message else {})
+        answers, server = ask(lambda *_: Reply(body=json.dumps({"choices": [choice]}).encode()))
+        assert (answers["q"].state, answers["q"].text, len(server.requests)) == (AnswerState.REFUSED, "", 1)
+
+    @pytest.mark.parametrize(
+        "error",
+        [
+            {"code": "content_filter", "message": "The response was filtered", "innererror": {"code": "x"}},
+            {"code": "data_inspection_failed", "message": "Input data may contain inappropriate content."},
+            {"code": "invalid_request_error", "message": "Content Exists Risk"},
+            {"code": "1301", "message": "系统检测到输入或生成内容可能包含不安全或敏感内容"},
+        ],
+        ids=lambda error: str(error["code"]),
+    )
+    def test_prompt_that_the_filter_of_a_provider_refuses_is_refused(self, error: dict[str, Any]) -> None:
+        answers, server = ask(lambda *_: Reply(status=400, body=json.dumps({"error": error}).encode()))
+        assert (answers["q"].state, answers["q"].error, len(server.requests)) == (AnswerState.REFUSED, "", 1)
+
+    def test_parts_of_mistral_are_separated_into_thoughts_and_text(self) -> None:
+        thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "hm, "}, {"type": "text", "text": "2"}]}
+        content = [thinking, {"type": "text", "text": "fo"}, {"type": "reference", "reference_ids": [1]}]
+        message = {"content": [*content, {"type": "text", "text": "ur"}]}
+        answers, _ = ask(lambda *_: Reply(body=json.dumps({"choices": [{"message": message}]}).encode()))
+        assert (answers["q"].state, answers["q"].text, answers["q"].thoughts) == (AnswerState.OK, "four", "hm, 2")
+
+    def test_thoughts_that_only_the_total_counts_are_completion_tokens(self) -> None:
+        usage = {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 59}
+        body = json.dumps({"choices": [{"message": {"content": "so"}}], "usage": usage}).encode()
+        answers, _ = ask(lambda *_: Reply(body=body))
+        assert (answers["q"].n_prompt_tokens, answers["q"].n_completion_tokens) == (7, 52)
+        assert answers["q"].n_reasoning_tokens == 50
 
 
 def drawn(script: Script, n_draws: int, **fields: Any) -> tuple[dict[str, Answer], ChatServer]:
@@ -226,6 +262,12 @@ class TestErrorClasses:
             (Reply(status=404), ErrorClass.UNKNOWN_MODEL),
             (Reply(status=400, body=b'{"error": {"code": "context_length_exceeded"}}'), ErrorClass.TOO_LONG),
             (Reply(status=400, body=b'{"message": "maximum context length is 4096"}'), ErrorClass.TOO_LONG),
+            (
+                Reply(status=400, body=b'{"error": "`inputs` tokens + `max_new_tokens` must be <= 4096"}'),
+                ErrorClass.TOO_LONG,
+            ),
+            (Reply(status=400, body=b'{"message": "Range of input length should be [1, 30720]"}'), ErrorClass.TOO_LONG),
+            (Reply(status=400, body=b'{"error": {"message": "Budget has been exceeded! Cost: 2"}}'), ErrorClass.QUOTA),
             (Reply(status=413), ErrorClass.TOO_LONG),
             (Reply(status=400), ErrorClass.BAD_REQUEST),
             (Reply(status=422), ErrorClass.BAD_REQUEST),
@@ -235,6 +277,8 @@ class TestErrorClasses:
             (Reply("x" * 500, cut=True), ErrorClass.CONNECTION),
             (Reply(body=b"<html>"), ErrorClass.MALFORMED),
             (Reply("half", finish_reason="error"), ErrorClass.MALFORMED),
+            (Reply("half", finish_reason="abort"), ErrorClass.MALFORMED),
+            (Reply("half", finish_reason="insufficient_system_resource"), ErrorClass.MALFORMED),
         ],
         ids=lambda value: value.value if isinstance(value, ErrorClass) else str(value.status),
     )
@@ -273,6 +317,7 @@ class TestRetries:
     @pytest.mark.parametrize(
         "failure",
         [
+            Reply(status=424),
             Reply(status=429), Reply(status=500), Reply(status=503), Reply(status=408), Reply(cut=True, text="x" * 500),
             Reply(body=b'{"not json'), Reply(body=b"<html>"), Reply(body=b'{"id": "x", "choices": []}'),
             Reply("half an ans", finish_reason="error"),
@@ -346,6 +391,14 @@ class TestRetries:
         answers, _ = ask(script, backoff_s=0.0)
         assert answers["q"].text == "ok"
         assert 0.9 <= time.monotonic() - started < 4
+
+    def test_delay_in_the_body_of_an_error_delays_the_retry(self) -> None:
+        info = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "0.3s"}
+        body = json.dumps([{"error": {"code": 429, "message": "quota", "details": [info]}}]).encode()
+        started = time.monotonic()
+        answers, _ = ask(lambda _, attempt: Reply("ok") if attempt == 2 else Reply(status=429, body=body))
+        assert answers["q"].text == "ok"
+        assert time.monotonic() - started > 0.3
 
     @pytest.mark.parametrize("when", ["0", "-5", "nan", "Sat, 01 Jan 2000 00:00:00 GMT", "soon"])
     def test_retry_after_without_a_wait_falls_back_to_the_usual_backoff(self, when: str) -> None:

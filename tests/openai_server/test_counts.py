@@ -32,6 +32,28 @@ def test_cached_tokens_are_capped_at_the_prompt_tokens() -> None:
     assert AS_OPENAI.used({"choices": [], "usage": usage}, MOST) == Tokens(3, 1, 3)
 
 
+@pytest.mark.parametrize(
+    ("usage", "used"),
+    [
+        ({"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}, Tokens(7, 2)),
+        ({"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 59}, Tokens(7, 52)),
+        ({"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 3}, Tokens(7, 2)),
+        ({"prompt_tokens": 7, "total_tokens": 12}, Tokens(7, 5)),
+        ({"completion_tokens": 2, "total_tokens": 12}, Tokens(10, 2)),
+        ({"total_tokens": 60}, Tokens(10, 50)),
+        ({"total_tokens": 20}, Tokens(0, 20)),
+        ({"total_tokens": "20"}, MOST),
+    ],
+    ids=str,
+)
+def test_total_completes_the_counts_of_prompt_and_completion(usage: dict[str, Any], used: Tokens) -> None:
+    assert AS_OPENAI.used({"choices": [], "usage": usage}, MOST) == used
+
+
+def test_total_of_a_request_without_a_completion_is_the_prompt() -> None:
+    assert AS_OPENAI.used({"results": [], "usage": {"total_tokens": 40}}, Tokens(100)) == Tokens(40)
+
+
 @pytest.mark.parametrize("rows", [[True, 0.5], [0.5, False], [[0.5, 1.0], [True, 0.5]], [True, False]])
 def test_booleans_among_numbers_are_malformed(rows: list[object]) -> None:
     with pytest.raises(Malformed, match="expected numbers"):

@@ -128,6 +128,34 @@ class TestReport:
         assert "judge.llm.max_requests_per_minute" in lines[1]
         assert all(record.levelno == logging.WARNING for record in caplog.records)
 
+    def test_long_waits_are_reported_within_the_minute(self, caplog: pytest.LogCaptureFixture) -> None:
+        now = 1000.0
+        report = RetryReport(lambda: now)
+        report.record_retry("m", "HTTP 500; retrying", ErrorClass.SERVER, "llm", "", 1.0)
+        now += 5.0
+        report.record_retry("m", "HTTP 429; retrying in 40 s", ErrorClass.RATE_LIMIT, "llm", "", 40.0)
+        report.record_retry("m", "HTTP 429; retrying in 41 s", ErrorClass.RATE_LIMIT, "llm", "", 41.0)
+        report.record_wait("m", 40.0)
+        now += 40.0
+        report.record_retry("m", "HTTP 429; retrying in 30 s", ErrorClass.RATE_LIMIT, "llm", "", 30.0)
+        lines = [record.getMessage() for record in caplog.records]
+        assert [line.partition(". ")[0].removesuffix("; retrying") for line in lines] == [
+            "m: HTTP 500",
+            "m: HTTP 429; retrying in 40 s",
+            "m: HTTP 429; retrying in 30 s",
+        ]
+
+    def test_long_wait_at_the_gate_is_reported_once_a_minute(self, caplog: pytest.LogCaptureFixture) -> None:
+        now = 1000.0
+        report = RetryReport(lambda: now)
+        for seconds in range(0, 130, 10):
+            now = 1000.0 + seconds
+            report.record_wait("m at host", 26.0)
+            report.record_wait("m at host", 9.0)
+        lines = [record.getMessage() for record in caplog.records]
+        assert len(lines) == 3
+        assert lines[0].startswith("m at host: the next request is sent in 26 s: the server asked for this wait, or")
+
     @pytest.mark.parametrize(
         ("settings", "said"),
         [

@@ -160,6 +160,19 @@ def test_rejected_settings_of_pgvector(fields: dict[str, Any], message: str) -> 
     assert "a:b" not in problem
 
 
+@pytest.mark.parametrize(("password", "shown"), [("Sum@mer9!", "%40"), ("Sum/mer9!", "%2F"), ("Sum%mer9!", "%25")])
+def test_pgvector_refuses_an_unescaped_password_without_showing_it(
+    password: str, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEST_DSN", f"postgresql://rag:{password}@127.0.0.1/db")
+    (problem,) = RETRIEVER.check()
+    assert problem.startswith("dsn_env: the password in TEST_DSN contains ")
+    assert problem.endswith(f"which must be written as {shown} in an address")
+    assert "mer9" not in problem
+    monkeypatch.setenv("TEST_DSN", "postgresql://rag:Sum%40mer9!@127.0.0.1/db?target_session_attrs=any")
+    assert RETRIEVER.check() == []
+
+
 def test_missing_psycopg_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     (problem,) = RETRIEVER.check()

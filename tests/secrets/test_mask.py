@@ -88,6 +88,14 @@ def test_password_in_an_address_variable_is_hidden(name: str, monkeypatch: pytes
             assert quote(password, safe="") not in safe
 
 
+def test_rest_of_a_password_after_an_unescaped_sign_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library that ends the password at the first @ quotes the rest as a part of the host."""
+    assert masked("mysql://me:a@Winter2025!Dev@h/x") == "mysql://***@h/x"
+    monkeypatch.setenv("DB_URL", "postgresql://rag:Summer@Zq8s2026!Prod@db.example/rag")
+    for safe in map(masked, ("no host 'Zq8s2026!Prod@db.example'", "no host Zq8s2026!Prod")):
+        assert "Zq8s" not in safe
+
+
 @pytest.mark.parametrize(
     ("text", "safe"),
     [

@@ -22,6 +22,9 @@ _SHOWING_SOURCE = frozenset({"traceback", "warnings"})
 _LOADING = "runner.engine.plugins.plugin_loading"
 _IMPORTING = frozenset({"importlib._bootstrap", "importlib._bootstrap_external", _LOADING})
 
+_LIBRARIES = tuple({os.path.realpath(folder) + os.sep for folder in (sys.prefix, sys.base_prefix)} - {os.sep})
+_NOT_READ = (".log", ".tmp", ".lock", ".pyc", "~")
+
 LISTED = "/"
 """Suffix of the name of a folder that was listed."""
 ANY_MODULE = ""
@@ -36,6 +39,9 @@ class OpenedFiles:
         """Files that were opened and folders that were listed, by name. The values are the modules on the stack."""
         self.imported: dict[str, set[str]] = {}
         """Modules that were imported."""
+        self.outside: dict[str, set[str]] = {}
+        """Paths of files near the packages that were read, but that no snapshot covers."""
+        self._roots: tuple[str, ...] = ()
         self._packages: Collection[str] = ()
         self._files: Mapping[str, SourceFile] = {}
         self._names: dict[str, list[str]] = {}
@@ -46,6 +52,7 @@ class OpenedFiles:
         """Record from now on which of the files the code of top-level packages opens. Forgets other packages."""
         self.forget({top_level(name) for name in (*self.read, *self.imported)}.difference(packages))
         self._packages, self._files, self._names, self._kinds = packages, files, {}, {}
+        self._roots = _folders_around(packages, files)
         if packages and not self._is_hooked:
             self._is_hooked = True
             sys.addaudithook(self._note)
@@ -78,7 +85,13 @@ class OpenedFiles:
         place = os.fsdecode(path or os.curdir)
         if event == "sqlite3.connect" and place.startswith("file:"):
             place = unquote(place.removeprefix("file:").partition("?")[0])
-        names = self._names_of(os.path.realpath(place), is_listing=is_listing)
+        real = os.path.realpath(place)
+        names = self._names_of(real, is_listing=is_listing)
+        if not names and not is_listing and self._is_near(real):
+            modules, is_import = self._readers()
+            if not is_import and (modules := modules - {ANY_MODULE}):
+                self.outside.setdefault(real, set()).update(modules)
+            return
         modules, is_import = self._readers() if names else (set(), False)
         if modules and not (is_import and is_listing):  # an import lists folders to find a module
             for name in names:
@@ -96,6 +109,13 @@ class OpenedFiles:
         folder, last = os.path.split(real)
         suffix = LISTED if is_listing else ""
         return [f"{name}{last}{suffix}" for name in self._names.get(folder, ()) if name.endswith(LISTED)]
+
+    def _is_near(self, real: str) -> bool:
+        """Return True for a file of the user's project: not one of a library, hidden, or a log."""
+        root = next((root for root in self._roots if real.startswith(root)), None)
+        if root is None or real.startswith(_LIBRARIES) or real.endswith(_NOT_READ):
+            return False
+        return f"{os.sep}." not in real[len(root) - 1 :]
 
     def _readers(self) -> tuple[set[str], bool]:
         """Return the modules of users on the stack, and whether an import opens the file.
@@ -151,6 +171,13 @@ def _names_by_path(files: Mapping[str, SourceFile]) -> dict[str, list[str]]:
             names.setdefault(os.path.realpath(folder), []).append(f"{named}{LISTED}")
             folder, named = os.path.dirname(folder), named.rpartition("/")[0]  # noqa: PTH120
     return names
+
+
+def _folders_around(packages: Collection[str], files: Mapping[str, SourceFile]) -> tuple[str, ...]:
+    """Return the working directory and the folders that contain the packages, each with a slash at the end."""
+    tops = {os.path.realpath(files[name].path) for name in packages if name in files}
+    above = {os.path.dirname(os.path.dirname(path) if path.endswith("__init__.py") else path) for path in tops}  # noqa: PTH120
+    return tuple(sorted(f"{folder.rstrip(os.sep)}{os.sep}" for folder in above | {os.path.realpath(os.curdir)}))
 
 
 def _only_writes(flags: object) -> bool:

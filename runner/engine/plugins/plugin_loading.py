@@ -46,6 +46,8 @@ class _State:
         self.opened = OpenedFiles()
         self.by_class: WeakKeyDictionary[type, Snapshot] = WeakKeyDictionary()
         self.are_edits_refused = False
+        self.reported: set[str] = set()
+        """Paths in messages of `uncovered_reads`."""
 
     def set(self, snapshots: Mapping[str, Snapshot]) -> None:
         """Set the snapshots. Where two cover the same package, the later one counts."""
@@ -173,6 +175,28 @@ def require_unchanged(cls: type, *, as_model: bool = False) -> None:
 def opened_by_model(cls: type) -> set[str]:
     """Return the files that a user's language model has opened so far, by names as in `Snapshot.opened_by`."""
     return class_snapshot(cls).opened_by(cls, _state.opened)
+
+
+def uncovered_reads() -> list[str]:
+    """Return a message per file that users' code has read since the last call, and that no key of the store covers.
+
+    Modules with a class that has `content_hash` are left out: there, the author decides.
+    """
+    outside, _state.opened.outside = _state.opened.outside, {}
+    new = {path: modules for path, modules in outside.items() if path not in _state.reported}
+    _state.reported.update(new)
+    return [
+        f"{', '.join(sorted(modules))} read {path}, which no key of the store covers: after an edit of this file, "
+        "results of its earlier content count. Move it into the folder of the package, or return a hash of it from "
+        "content_hash() (docs/extending.md)"
+        for path, modules in sorted(new.items())
+        if not any(map(_has_content_hash, modules))
+    ]
+
+
+def _has_content_hash(module: str) -> bool:
+    classes = (value for value in vars(sys.modules.get(module)).values() if isinstance(value, type))
+    return any(hasattr(cls, "content_hash") for cls in classes)
 
 
 def allow_edits() -> None:

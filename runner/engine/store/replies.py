@@ -8,6 +8,7 @@ only the positions of the lines are in memory. Files of ended processes are merg
 
 import errno
 import json
+import logging
 import os
 import time
 import uuid
@@ -31,6 +32,8 @@ from runner.engine.store.regular_files import open_regular
 from runner.engine.store.remote import NO_MIRROR, Mirror
 from runner.engine.store.writers import Writers
 
+log = logging.getLogger(__name__)
+
 _SYNC_EVERY_S = 1.0
 
 _SUFFIX = ".jsonl"
@@ -47,15 +50,17 @@ class _FileIndex:
     places: dict[str, tuple[int, int]] = field(default_factory=dict)
     hidden: dict[str, Sequence[str]] = field(default_factory=dict)
     """Variables whose values were hidden in a reply, by request."""
+    n_damaged: int = 0
+    """Lines with another checksum, or that a killed process left incomplete."""
 
     def read_new(self, file: BinaryIO) -> None:
-        """Read the lines appended since the last call. Skips a line that a killed process left incomplete."""
+        """Read the lines appended since the last call. Skips incomplete and damaged lines."""
         status = os.fstat(file.fileno())
         if (status.st_dev, status.st_ino) != self.identity or status.st_size < self.n_read:  # the file was replaced
             self.identity = (status.st_dev, status.st_ino)
             self.places.clear()
             self.hidden.clear()
-            self.n_read = 0
+            self.n_read = self.n_damaged = 0
         if status.st_size == self.n_read:
             return
         file.seek(self.n_read)
@@ -66,6 +71,8 @@ class _FileIndex:
                 self.places[reply.request_id] = (self.n_read, len(line))
                 if variables := _hidden_in(line):
                     self.hidden[reply.request_id] = variables
+            else:
+                self.n_damaged += not _is_sound(line)
             self.n_read += len(line)
 
 
@@ -134,6 +141,21 @@ class Replies:
         self.get_all(())
         return {key for file in self._files.values() for key in file.places if key.startswith(prefix)}
 
+    def damaged_files(self) -> dict[Path, int]:
+        """Return the files with damaged or incomplete lines, with the numbers of these lines."""
+        found = {}
+        for path in (self._folder / name for name in self._names()):
+            with suppress(FileNotFoundError), open_regular(path) as file:  # another process may merge or prune it
+                if n_lines := count_damaged(file):
+                    found[path] = n_lines
+        return found
+
+    def drop_damaged(self, files: Iterable[Path]) -> None:
+        """Write files again without their damaged lines. Raises StoreError if they cannot be written."""
+        with storage_errors("replies", self._folder), suppress(FileNotFoundError):
+            for path in files:
+                self._merge_into_one([path.name])
+
     def _names(self) -> list[str]:
         try:
             return sorted(name for name in os.listdir(self._folder) if name.endswith(_SUFFIX))  # noqa: PTH208 - only names
@@ -150,7 +172,12 @@ class Replies:
             raise StoreError(f"{error.filename}: {error.strerror}. {permission_advice(self._folder)}") from error
         with file:
             index = self._files.setdefault(name, _FileIndex())
+            n_before = index.n_damaged
             index.read_new(file)
+            if n_new := max(index.n_damaged - n_before, 0):
+                log.warning(
+                    "%s: %s; requests are sent again where they are needed", self._folder / name, shown_damaged(n_new)
+                )
             for key in [key for key in requested if key in index.places and key not in replies]:
                 start, length = index.places[key]
                 file.seek(start)
@@ -313,9 +340,18 @@ def merged_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
             yield line
 
 
-def is_sound(lines: Iterable[bytes]) -> bool:
-    """Return False if any line is incomplete or damaged, so that `merged_lines` would drop it."""
-    return all(line.endswith(b"\n") and (line == b"\n" or _body(line) or _reply(line)) for line in lines)
+def count_damaged(lines: Iterable[bytes]) -> int:
+    """Return the number of incomplete and damaged lines, which `merged_lines` drops."""
+    return sum(not _is_sound(line) for line in lines)
+
+
+def _is_sound(line: bytes) -> bool:
+    return line.endswith(b"\n") and bool(line == b"\n" or _body(line) or _reply(line))
+
+
+def shown_damaged(n_lines: int) -> str:
+    """Return a number of damaged lines in words."""
+    return f"{n_lines} {'reply is' if n_lines == 1 else 'replies are'} incomplete or damaged"
 
 
 _CHECKSUM = b'{"crc32": "%08x", '

@@ -14,7 +14,7 @@ def shown_damage(n_results: int, n_damaged: int, is_removed: bool) -> str:
     """Return the last line of `verify`: the number of results, the number of damaged ones, and whether they were
     removed.
     """
-    counted = f"{n_results} results compared with their checksums, {n_damaged} damaged"
+    counted = f"{n_results} results and all replies compared with their checksums, {n_damaged} damaged"
     if not n_damaged:
         return counted
     if is_removed:

@@ -18,7 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.console.written_files import sync
-from runner.engine.store.part_files import Part, checksum, file_name, read_part, storage_errors, write_part
+from runner.engine.store.part_files import (
+    Part,
+    checksum,
+    file_name,
+    read_part,
+    storage_errors,
+    unreadable_for_us,
+    write_part,
+)
 
 D = TypeVar("D", bound=np.generic)
 
@@ -138,5 +146,7 @@ def damaged_blocks(folder: Path) -> list[Path]:
 def _is_sound(path: Path) -> bool:
     try:
         return path.is_file() and path.name.split(".")[-2] == checksum(path)
+    except PermissionError as error:
+        raise unreadable_for_us(path.parent) from error
     except OSError:  # a read error of the disk, or the block has just been pruned
         return False

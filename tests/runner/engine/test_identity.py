@@ -172,15 +172,15 @@ class TestModelFolders:
     def test_model_path_changes_the_key_of_a_user_class(self, tmp_path: Path) -> None:
         """The author of a class decides what its content hash covers."""
         (tmp_path / "model").mkdir()
+        assert key(UsersModel(str(tmp_path / "model"))) != key(UsersModel(str(tmp_path)))
 
-        @dataclass(frozen=True)
-        class Users:
-            model: str
 
-            def content_hash(self) -> str:
-                return "the vocabulary alone"
+@dataclass(frozen=True)
+class UsersModel:
+    model: str
 
-        assert key(Users(str(tmp_path / "model"))) != key(Users(str(tmp_path)))
+    def content_hash(self) -> str:
+        return "the vocabulary alone"
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,13 @@
 import importlib
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from components.errors import ComponentError
 from components.protocols import AnswersFrom
 from components.rerankers.none import NoReranker
 from runner.engine.ask import replies_key
@@ -198,6 +200,15 @@ def test_built_in_classes_are_identified_by_version_not_code() -> None:
     assert package_code(NoReranker) == model_code(NoReranker) == ""
     assert has_code(NoReranker)
     assert "code" not in str(describe(NoReranker()))
+
+
+def test_component_of_a_class_that_a_function_made_has_no_key() -> None:
+    @dataclass(frozen=True)
+    class Made:
+        pass
+
+    with pytest.raises(ComponentError, match=r"Made: its name may be shared"):
+        describe({"part": [Made()]})
 
 
 def test_class_without_a_file_has_no_code(monkeypatch: pytest.MonkeyPatch) -> None:

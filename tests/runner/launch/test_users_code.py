@@ -207,6 +207,23 @@ class TestClasses:
         monkeypatch.setattr(module, "__file__", None)
         assert "expected a class in a file" in problem("users_code.parts.Answered", "run.plugins=[users_code]")
 
+    @pytest.mark.parametrize(
+        "made",
+        [
+            "def make():\n    @dataclass(frozen=True)\n    class Made(Answered): ...\n    return Made\nOne = make()\n",
+            "One = Answered\n@dataclass(frozen=True)\nclass Answered(One):\n    pass\n",
+        ],
+        ids=["by a function", "before another of its name"],
+    )
+    def test_class_whose_name_others_share_is_rejected(self, importable: Path, made: str) -> None:
+        parts = importable / "users_code" / "parts.py"
+        parts.write_text(f"{CODE}\n\n{made}", encoding="utf-8")
+        for name in ("users_code.parts", "users_code"):  # another process would import them again
+            sys.modules.pop(name, None)
+        message = problem("users_code.parts.One", "run.plugins=[users_code]")
+        assert "expected a class that its module defines under its name" in message
+        assert "class One(...)" in message
+
     def test_result_classes_are_rebuilt_if_the_reader_names_their_package(
         self, importable: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -11,6 +11,7 @@ from components.errors import StoreError
 from runner.console.display import say_error
 from runner.engine.store.bucket.objects import ObjectInfo, Objects
 from runner.engine.store.bucket.upkeep import BucketResult, Upkeep
+from runner.engine.store.replies import shown_damaged
 from runner.engine.store.store_wording import shown_damage, shown_size
 
 
@@ -54,10 +55,15 @@ def _verify(upkeep: Upkeep, console: Console, delete: bool) -> int:
     damaged = [(result, damage) for result, damage in zip(results, upkeep.damages(results), strict=True) if damage]
     for result, damage in damaged:
         console.print(f"damaged: {result.kind} {result.key[:12]}: {damage}")
+    replies = upkeep.damaged_replies()
+    for each, n_lines in replies.items():
+        console.print(f"damaged: {each.path}: {shown_damaged(n_lines)}", markup=False, soft_wrap=True)
     if delete:
         upkeep.remove(result for result, _ in damaged)
-    console.print(shown_damage(len(results), len(damaged), delete))
-    return 1 if damaged and not delete else 0
+        upkeep.drop_damaged(replies)
+    n_damaged = len(damaged) + sum(replies.values())
+    console.print(shown_damage(len(results), n_damaged, delete))
+    return 1 if n_damaged and not delete else 0
 
 
 def _prune(upkeep: Upkeep, console: Console, options: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Sequence
 
 from runner.engine.store.bucket.objects import Object, ObjectInfo, Objects
-from runner.engine.store.replies import is_sound, merged_lines
+from runner.engine.store.replies import count_damaged, merged_lines
 
 _MERGE_ABOVE = 16
 """Number of objects above which merging is worthwhile, because every host reads merged ones again."""
@@ -65,7 +65,7 @@ def _read(objects: Objects, listed: ObjectInfo) -> Object | None:
     replies = objects.get(listed.path)
     if replies is None or len(replies.contents) < listed.n_bytes:
         return None
-    if is_sound(replies.contents.splitlines(keepends=True)):
+    if not count_damaged(replies.contents.splitlines(keepends=True)):
         return replies
     again = objects.get(listed.path)
     return replies if again and (again.contents, again.tag) == (replies.contents, replies.tag) else None

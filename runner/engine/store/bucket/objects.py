@@ -4,6 +4,7 @@ Temporary failures, such as a restart of the service or a network failure, are r
 we do, so that Ctrl-C can interrupt between two attempts.
 """
 
+import logging
 import os
 import re
 import time
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from obstore import ObjectMeta, PutResult, UpdateVersion
     from obstore.store import ObjectStore
 
+log = logging.getLogger(__name__)
+
 T = TypeVar("T")
 K = TypeVar("K")
 
@@ -31,6 +34,7 @@ PATIENCE_S = 90.0
 _OBSTORE_RETRIES_S = 10.0
 _REQUEST_TIMEOUT_S = 30.0
 _PAUSE_S = 0.5
+_REPORT_EVERY_S = 60.0
 
 _PIECE = 8 << 20
 _N_CONCURRENT = 6
@@ -40,6 +44,7 @@ _MOST_PIECES = 9_000
 
 _MAX_DELETED_TOGETHER = 1_000
 
+_SETTINGS = ("AWS_", "AZURE_", "GOOGLE_")
 _VARIABLES = {
     "s3": "AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID",
     "gs": "GOOGLE_APPLICATION_CREDENTIALS",
@@ -82,6 +87,8 @@ class Objects:
             raise MissingExtraError("obstore", "s3", f"run.store_dir={address}") from error
         self.address = address.rstrip("/")
         self.patience_s = patience_s
+        self._reported_at = -_REPORT_EVERY_S
+        self._require_usable_variables()
         try:
             self._store: ObjectStore = from_url(
                 self.address,
@@ -93,6 +100,13 @@ class Objects:
             )
         except Exception as error:
             raise StoreError(f"run.store_dir: {self.address} cannot be used: {_cause(error)}") from error
+
+    def _require_usable_variables(self) -> None:
+        """Raise StoreError for a setting with a line end, which files of Windows leave, and on which obstore panics."""
+        for name in sorted(os.environ):
+            if name.startswith(_SETTINGS) and os.environ[name] != os.environ[name].rstrip("\r\n"):
+                what = f"the variable {name} ends with a line end. Set it again without it"
+                raise StoreError(f"run.store_dir: {self.address} cannot be used: {what}")
 
     def create(self, path: str, contents: bytes) -> str | None:
         """Create an object and return its tag. None if it already exists. If several processes try, one succeeds.
@@ -250,11 +264,21 @@ class Objects:
             except (GenericError, JoinError) as error:
                 if time.monotonic() - began > self.patience_s:
                     raise self._access_error(what, error) from error
+                self._report_wait(what, error)
                 time.sleep(_PAUSE_S)
             except BaseError as error:
                 if type(error).__name__ in ("AlreadyExistsError", "PreconditionError"):
                     raise
                 raise self._access_error(what, error) from error
+
+    def _report_wait(self, what: str, error: Exception) -> None:
+        """Log that the bucket does not answer, once a minute."""
+        now = time.monotonic()
+        if now - self._reported_at >= _REPORT_EVERY_S:
+            self._reported_at = now
+            log.warning(
+                "%s: cannot %s, trying again for up to %.0f s: %s", self.address, what, self.patience_s, _cause(error)
+            )
 
     def _access_error(self, what: str, error: Exception) -> StoreError:
         lacks_key = self.address.startswith("s3://") and "AWS_ACCESS_KEY_ID" not in os.environ

@@ -30,6 +30,7 @@ from runner.engine.store.bucket.paths import (
 )
 from runner.engine.store.leases import Leased, join_leases, read_lease
 from runner.engine.store.manifests import NOT_A_MANIFEST
+from runner.engine.store.replies import count_damaged
 from runner.engine.store.writers import LEASE_S
 
 _LEFT_AFTER = timedelta(days=1)
@@ -167,6 +168,17 @@ class Upkeep:
     def replies(self) -> list[ObjectInfo]:
         """Return the objects with replies of models."""
         return [each for each in self._objects.list_objects(REPLIES) if each.path.count("/") == _N_FOLDERS_OF_REPLIES]
+
+    def damaged_replies(self) -> dict[ObjectInfo, int]:
+        """Return the objects of replies with damaged or incomplete lines, with the numbers of these lines."""
+        listed = self.replies()
+        read = self._objects.read_concurrently(lambda each: self._objects.get(each.path), listed)
+        counts = (count_damaged(found.contents.splitlines(keepends=True)) if found else 0 for found in read)
+        return {each: n_lines for each, n_lines in zip(listed, counts, strict=True) if n_lines}
+
+    def drop_damaged(self, replies: Iterable[ObjectInfo]) -> None:
+        """Write objects of replies again without their damaged lines."""
+        self.merge([(each.path.rsplit("/", 2)[0], [each]) for each in replies])
 
     def mergeable_replies(self) -> list[tuple[str, list[ObjectInfo]]]:
         """Return groups of objects with replies of ended processes. Each group becomes one object in its folder."""

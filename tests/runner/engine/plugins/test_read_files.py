@@ -51,6 +51,39 @@ def test_edited_data_file_in_the_package_changes_the_digest(name: str, place: Pa
     assert digest() != before
 
 
+class TestUncoveredReads:
+    CODE = "def read(path):\n    with open(path) as file:\n        return file.read()\n"
+
+    def run(self, place: Path, path: Path, extra: str = "") -> list[str]:
+        write(place, "reading/code.py", f"{self.CODE}{extra}")
+        load_plugins(["reading"])
+        importlib.import_module("reading.code").read(path)
+        return loading.uncovered_reads()
+
+    @pytest.mark.parametrize("name", ["prompts/brief.md", "work/brief.md"])
+    def test_file_near_the_package_is_named_once(self, name: str, place: Path) -> None:
+        write(place, name, "brief")
+        (line,) = self.run(place, place / name)
+        assert line.startswith(f"reading.code read {place / name}, which no key of the store covers: after an edit")
+        importlib.import_module("reading.code").read(place / name)
+        assert loading.uncovered_reads() == []
+
+    @pytest.mark.parametrize("name", ["reading/table.txt", ".cache/x", "work/.hidden/x", "work/run.log"])
+    def test_files_in_the_package_caches_and_logs_are_not_named(self, name: str, place: Path) -> None:
+        write(place, name, "1")
+        assert self.run(place, place / name) == []
+
+    def test_file_elsewhere_is_not_named(self, place: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+        elsewhere = tmp_path_factory.mktemp("elsewhere") / "x"
+        elsewhere.write_text("1", encoding="utf-8")
+        assert self.run(place, elsewhere) == []
+
+    def test_class_with_a_content_hash_covers_its_files(self, place: Path) -> None:
+        write(place, "work/brief.md", "brief")
+        extra = "class Own:\n    def content_hash(self):\n        return 'x'\n"
+        assert self.run(place, place / "work/brief.md", extra) == []
+
+
 @pytest.mark.parametrize("name", [".cache/x", ".hidden", "__pycache__/x", "x.pyo", "run.log", "x.txt~", "mlflow.db"])
 def test_caches_and_logs_do_not_change_the_digest(name: str, place: Path) -> None:
     before = digest()

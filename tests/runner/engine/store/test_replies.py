@@ -240,6 +240,16 @@ def test_unreadable_replies_of_another_user_are_named(path: Path, monkeypatch: p
         opened(path).get_all(["1"])
 
 
+def test_damaged_replies_are_reported_when_they_are_read(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    opened(path).add_all([answer("1"), answer("2"), answer("3")])
+    path.write_bytes(path.read_bytes().replace(b'"2"', b'"X"'))
+    reader = opened(path)
+    assert set(reader.get_all("123")) == {"1", "3"}
+    assert set(reader.get_all("123")) == {"1", "3"}
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert line == f"{path}: 1 reply is incomplete or damaged; requests are sent again where they are needed"
+
+
 def test_reply_that_cannot_be_written_is_an_error(path: Path) -> None:
     writer = opened(path)
     writer.add("1", answer("1"))

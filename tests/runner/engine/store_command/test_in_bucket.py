@@ -56,7 +56,7 @@ def test_verify_finds_damage_in_a_bucket(
     run: Run, address: str, store: Store, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("verify") == 0
-    assert "3 results compared with their checksums, 0 damaged" in capsys.readouterr().out
+    assert "3 results and all replies compared with their checksums, 0 damaged" in capsys.readouterr().out
     objects = Objects(address)
     (large,) = objects.list_objects("parts")
     objects.put(large.path, b"x" * large.n_bytes)
@@ -68,6 +68,21 @@ def test_verify_finds_damage_in_a_bucket(
     assert run("verify", "--delete") == 0
     assert run("verify") == 0
     assert objects.list_objects("parts") == []
+
+
+def test_verify_counts_damaged_replies_in_a_bucket(
+    run: Run, address: str, store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    objects = Objects(address)
+    replies = next(each for each in objects.list_objects("replies") if each.n_bytes)
+    whole = objects.get(replies.path)
+    assert whole
+    objects.put(replies.path, whole.contents[:-5])
+    assert run("verify") == 1
+    output = "".join(capsys.readouterr().out.splitlines())
+    assert f"damaged: {replies.path}: 1 reply is incomplete or damaged" in output
+    assert run("verify", "--delete") == 0
+    assert run("verify") == 0
 
 
 def test_foreign_objects_in_the_bucket_are_ignored(run: Run, address: str, store: Store) -> None:

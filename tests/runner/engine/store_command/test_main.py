@@ -1,6 +1,7 @@
 import errno
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 from components.records import Answer, AnswerState
-from runner.engine.store import Store, StoredResult
+from runner.engine.store import Store, StoredResult, manifests, stored_result
 from runner.engine.store.heartbeat import kernel
 from runner.engine.store.stored_blocks import write_block
 from runner.launch import sweep
@@ -66,12 +67,27 @@ class TestLs:
         assert "0 results" in capsys.readouterr().out
 
 
+def refuse_reading(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
+    """Refuse to read a file, as the system does to everybody but root."""
+
+    def refused(read: Callable[..., Any]) -> Callable[..., Any]:
+        def checked(place: Path, *others: Any) -> Any:
+            if place == path:
+                raise PermissionError(errno.EACCES, "Permission denied", str(place))
+            return read(place, *others)
+
+        return checked
+
+    monkeypatch.setattr(manifests, "read_small", refused(manifests.read_small))
+    monkeypatch.setattr(stored_result, "checksum", refused(stored_result.checksum))
+
+
 class TestVerify:
     def test_verify_of_an_intact_store_finds_no_damage(
         self, store: Store, chunks: StoredResult, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert run(store, "verify") == 0
-        assert "1 results compared with their checksums, 0 damaged" in capsys.readouterr().out
+        assert "1 results and all replies compared with their checksums, 0 damaged" in capsys.readouterr().out
 
     def test_verify_names_damaged_files(
         self, store: Store, chunks: StoredResult, answers: StoredResult, capsys: pytest.CaptureFixture[str]
@@ -80,7 +96,8 @@ class TestVerify:
         assert run(store, "verify") == 1
         output = capsys.readouterr().out
         assert "damaged: chunks aaaaaaaaaaaa: data does not match its checksum" in output
-        assert "2 results compared with their checksums, 1 damaged; verify --delete removes them, and" in output
+        compared = "2 results and all replies compared with their checksums"
+        assert f"{compared}, 1 damaged; verify --delete removes them, and" in output
         assert chunks.folder.exists()
 
     def test_verify_names_folders_without_manifest(
@@ -89,6 +106,39 @@ class TestVerify:
         (chunks.folder / "manifest.json").unlink()
         assert run(store, "verify") == 1
         assert f"no readable manifest of this result: {chunks.folder}" in capsys.readouterr().out
+
+    def test_verify_counts_damaged_and_incomplete_replies(
+        self, store: Store, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        replies = store.replies("ff" * 32)
+        replies.add_all([Answer(str(i), AnswerState.OK, f"text {i}") for i in range(4)])
+        (path,) = (store.root / "replies" / ("ff" * 32)).glob("*.jsonl")
+        lines = path.read_bytes().replace(b"text 1", b"texx 1")[:-7]
+        path.write_bytes(lines)
+        assert run(store, "verify") == 1
+        output = "".join(capsys.readouterr().out.splitlines())
+        assert f"damaged: {path}: 2 replies are incomplete or damaged" in output
+        assert path.read_bytes() == lines
+        assert run(store, "verify", "--delete") == 0
+        assert run(store, "verify") == 0
+        assert "0 damaged" in capsys.readouterr().out
+        assert set(Store(store.root, run_id="x").replies("ff" * 32).get_all("0123")) == {"0", "2"}
+
+    @pytest.mark.parametrize("name", ["manifest.json", "data"])
+    def test_files_that_only_their_owner_may_read_are_no_damage(
+        self,
+        name: str,
+        store: Store,
+        chunks: StoredResult,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        refuse_reading(monkeypatch, chunks.folder / name)
+        assert run(store, "verify", "--delete") == 2
+        assert f"{chunks.folder}: Permission denied. Make it accessible" in "".join(
+            capsys.readouterr().err.splitlines()
+        )
+        assert chunks.folder.exists()
 
     def test_verify_checks_workspaces_and_pair_scores(self, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
         folders = (store.workspace("dd" * 32), store.root / "pair_scores" / ("ee" * 32))
@@ -99,7 +149,7 @@ class TestVerify:
         assert run(store, "verify") == 1
         output = capsys.readouterr().out
         assert all(f"damaged: {block} does not match its checksum" in output for block in damaged)
-        assert "0 results compared with their checksums, 2 damaged" in output
+        assert "0 results and all replies compared with their checksums, 2 damaged" in output
         assert run(store, "verify", "--delete") == 0
         assert [path.exists() for path in (*sound, *damaged)] == [True, True, False, False]
 

@@ -118,6 +118,27 @@ def test_unresponsive_bucket_is_named_after_its_patience(
     assert "\n" not in str(raised.value)
 
 
+def test_silent_bucket_is_reported_while_it_is_tried_again(
+    bucket: Bucket, address: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    monkeypatch.setattr(objects_module, "_OBSTORE_RETRIES_S", 0.1)
+    with pytest.raises(StoreError):
+        Objects(address, patience_s=1.0).get("store.json")
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert line.startswith(f"{address}: cannot read store.json, trying again for up to 1 s: ")
+
+
+@pytest.mark.parametrize("end", ["\r", "\n", "\r\n"])
+def test_setting_of_a_bucket_with_a_line_end_is_named(
+    bucket: Bucket, address: str, end: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_SESSION_TOKEN", f"IQoJb3JpZ2lu{end}")
+    with pytest.raises(StoreError, match="the variable AWS_SESSION_TOKEN ends with a line end") as raised:
+        Objects(address)
+    assert "IQoJ" not in str(raised.value)
+
+
 def test_missing_bucket_is_reported_by_name(bucket: Bucket) -> None:
     with pytest.raises(StoreError, match="there is no bucket s3://no-such-bucket; create it"):
         Objects("s3://no-such-bucket/prefix", patience_s=0.1).create("one", b"1")
