@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import NamedTuple
 
 from components.errors import RagGridError
-from runner.console.command_parser import CELL, SWEEP, CommandParser, add_command
+from runner.console.command_parser import CommandParser, add_command
 from runner.console.display import say_error
 
 
@@ -123,7 +123,8 @@ def main(arguments: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     parser = CommandParser(
         prog=_COMMAND,
-        description=f"Tables, tests and pages from results of sweeps. Arguments name {SWEEP}; and {CELL}.",
+        description="Tables, tests and pages from results of sweeps. SWEEP is a folder, an id in results/, or latest. "
+        "CELL is an id, values of its axes such as retriever=bm25,top_k=2, best, or best:METRIC.",
         example=f"{_COMMAND} report latest",
         page="docs/results.md",
     )

@@ -56,8 +56,8 @@ def sample_lines(family: Family) -> list[str]:
         if why := ", ".join(excluded_texts(dict(sorted(standing.left_out.items())))):
             cells.setdefault(why, []).append(standing.cell.cell_id[:8])
     if list(map(len, cells.values())) == [len(family.standings)] and not family.left_out_differ:
-        return [f"{lines[0]}; left out: {next(iter(cells))}", *assumed]
-    return lines + assumed + [f"left out because of {', '.join(ids)}: {why}" for why, ids in cells.items()]
+        return [f"{lines[0]}; excluded: {next(iter(cells))}", *assumed]
+    return lines + assumed + [f"excluded because of {', '.join(ids)}: {why}" for why, ids in cells.items()]
 
 
 def trust_lines(family: Family) -> list[str]:
@@ -70,8 +70,8 @@ def trust_lines(family: Family) -> list[str]:
     is_known = family.n_effective >= _FEW_CLUSTERS
     few = "" if is_known else f" ({family.n_clusters} groups{worth}: too few for asymptotic theory)"
     lines = [
-        f"rate of false verdicts at an alpha of 0.05, in our simulations: about 0.06{few}; up to {_MAX_FALSE_RATE} for "
-        "a cell with rare, severe failures that the samples miss"
+        f"rate of false verdicts at an alpha of 0.05: up to 0.05 in our simulations{few}; up to {_MAX_FALSE_RATE} "
+        "for a cell with rare, severe failures that the samples miss"
     ]
     if any(_excludes_zero(row) and not row.is_decided for row in family.rows):
         p = "adj. p" if family.is_picked else "Holm p"
@@ -107,7 +107,7 @@ def _own_means_line(family: Family) -> str:
         for order in (family.standings_by_own_mean(), family.standings_by_mean())
     )
     reading = "the order is the same" if own_order == common_order else f"the order is {', '.join(own_order)}"
-    return f"Cells leave out different samples; over each cell's own {reading}."
+    return f"Cells exclude different samples; over each cell's own {reading}."
 
 
 def _conclusion(family: Family, is_for_print: bool) -> str:

@@ -51,7 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(
         prog=_COMMAND,
-        description="Let people check, correct and rate the questions of folder of a released set.",
+        description="Let people check, correct and rate the questions of a released set.",
         example=f"{_COMMAND} export my_set --to tasks.json",
         page=_PAGE,
     )

@@ -121,7 +121,9 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     purpose = "show sizes, lengths, subsets, gold, near-duplicates and leaks of a data set"
     describe = add_command(commands, "describe", purpose, example=_DESCRIBE, page=_PAGE)
-    describe.add_argument("overrides", nargs="*", help="as for python -m runner, e.g. dataset=beir dataset.root=PATH")
+    describe.add_argument(
+        "overrides", nargs="*", help="overrides, as in python -m runner, e.g. dataset=beir dataset.root=PATH"
+    )
     describe.add_argument("--json", type=Path, help="write the whole description to this file")
     fetching = add_command(
         commands,

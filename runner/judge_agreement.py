@@ -119,7 +119,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", type=Path, help="write the whole report to this file, with every disagreement")
     add_option(parser)
     parser.add_argument(
-        "overrides", nargs="*", help="as for python -m runner, e.g. judge.llm.model=qwen2.5-72b-instruct"
+        "overrides", nargs="*", help="overrides, as in python -m runner, e.g. judge.llm.model=qwen2.5-72b-instruct"
     )
     return parser
 

@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     preparing.add_argument("--split", default="5:1:4", help="shares of train, validation and test (default 5:1:4)")
     preparing.add_argument("--seed", type=int, default=0, help="seed of the order in which questions are divided")
     preparing.add_argument("--out", type=Path, required=True, help="the folder to write")
-    preparing.add_argument("overrides", nargs="*", help="as for python -m runner, e.g. language=zh")
+    preparing.add_argument("overrides", nargs="*", help="overrides, as in python -m runner, e.g. language=zh")
     training = add_command(
         commands,
         "train",
@@ -90,7 +90,9 @@ def _parser() -> argparse.ArgumentParser:
         "--llm", choices=("transformers", "vllm"), default="transformers", help="library that runs the model"
     )
     evaluating.add_argument("--json", type=Path, help="file for the whole report")
-    evaluating.add_argument("overrides", nargs="*", help="as for python -m runner, e.g. judge.llm.device=cuda:1")
+    evaluating.add_argument(
+        "overrides", nargs="*", help="overrides, as in python -m runner, e.g. judge.llm.device=cuda:1"
+    )
     return parser
 
 

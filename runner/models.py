@@ -63,7 +63,9 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     purpose = "check that models exist, load and reply, and report their sizes"
     check = add_command(commands, "check", purpose, example=_EXAMPLE, page=_PAGE)
-    check.add_argument("overrides", nargs="+", help="as for python -m runner, e.g. embedder=bge-m3 llm=openai")
+    check.add_argument(
+        "overrides", nargs="+", help="overrides, as in python -m runner, e.g. embedder=bge-m3 llm=openai"
+    )
     check.add_argument("--download", action="store_true", help="fetch models that are not on this machine")
     return parser
 

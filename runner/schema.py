@@ -41,5 +41,5 @@ def _parser() -> argparse.ArgumentParser:
         page="docs/extending.md",
     )
     parser.add_argument("group", nargs="?", default="", help="a group, e.g. chunk: the schema of its options")
-    parser.add_argument("--config-dir", type=Path, metavar="FOLDER", help="your own options, as for python -m runner")
+    parser.add_argument("--config-dir", type=Path, metavar="FOLDER", help="your own options, as in python -m runner")
     return parser

@@ -218,7 +218,9 @@ def _parser() -> argparse.ArgumentParser:
         help="only results of at least this age, of any sweep (default: %(default)g; 0 for all)",
     )
     prune.add_argument(
-        "--stage", default="", help="only results of this stage, e.g. vectors, or replies, the answers of models"
+        "--stage",
+        default="",
+        help="only results of this kind of stage, e.g. vectors; replies: stored answers of models",
     )
     prune.add_argument("--dry-run", action="store_true", help="only report what would be deleted")
     return parser

@@ -36,8 +36,8 @@ def main(arguments: list[str] | None = None) -> int:
         type=_n_traces,
         default=0,
         metavar="N",
-        help="number of samples to log step by step, e.g. 100, or all (default: none); of the best cell, the "
-        "first cell and up to two cells that may be as good as the best",
+        help="number of samples to log as traces, e.g. 100, or all (default: none), for the cell to take, the first "
+        "cell and up to two others that may be as good",
     )
     parser.add_argument(
         "--subsets",

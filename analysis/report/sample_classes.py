@@ -56,7 +56,7 @@ _TABLE = (
     ("false_answer", "answered what has no answer", "the documents do not answer the question", "#ad1457"),
     ("unexplained", "wrong, no gold named", "wrong, and no evidence shows why", "#6b6b6b"),
     ("refused", "refused", "the model declined to answer", "#5d4037"),
-    ("truncated", "cut off", "the answer reached the maximal length", "#6d4c41"),
+    ("truncated", "truncated", "the answer reached the maximal length", "#6d4c41"),
     ("empty", "empty", "nothing was answered", "#455a64"),
     ("error", "no reply", "the model's server failed", "#37474f"),
     (TYPICAL, "long text, usual score", "above the lowest quarter of its subset", "#d3dbe1"),

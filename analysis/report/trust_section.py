@@ -212,8 +212,8 @@ def _fields(cells: Sequence[CellResult], source: ReportSource) -> Iterator[Trust
     ]
     if few := sum(size < FEW_SAMPLES_OF_A_FIELD for size in sizes):
         text = (
-            f"{few} of {count(len(sizes), 'field')} of topic x task have fewer than {FEW_SAMPLES_OF_A_FIELD} samples: "
-            "no best cell is named in them."
+            f"{few} of {count(len(sizes), 'matrix field')} of topic x task have fewer than {FEW_SAMPLES_OF_A_FIELD} "
+            "samples: no best cell is named in them."
         )
         yield TrustCheck(WARNING if few * 2 > len(sizes) else NOTE, "Few samples in the matrix", text)
 
@@ -240,7 +240,7 @@ def _left_out(source: ReportSource, cells: Sequence[CellResult]) -> Iterator[Tru
     if not reasons:
         yield TrustCheck(
             FINE,
-            "No sample is left out",
+            "No sample is excluded",
             f"Every{' judged' if judged else ''} sample has a value of {metric.metric} in every cell.",
         )
         return
@@ -252,13 +252,13 @@ def _left_out(source: ReportSource, cells: Sequence[CellResult]) -> Iterator[Tru
         f"This concerns {count(len(reasons), 'cell')}."
     )
     if differ:
-        text += " Cells leave out different samples, so we compare them on the samples that all cells have."
-    yield TrustCheck(WARNING if differ else NOTE, "Samples are left out", text)
+        text += " Cells exclude different samples, so we compare them on the samples that all cells have."
+    yield TrustCheck(WARNING if differ else NOTE, "Samples are excluded", text)
 
 
 _ENDINGS = {
-    AnswerState.ERROR: "failed and are left out of the scores",
-    AnswerState.TRUNCATED: "were cut off at llm.max_new_tokens and are scored as they are",
+    AnswerState.ERROR: "failed and are excluded from the scores",
+    AnswerState.TRUNCATED: "were truncated at llm.max_new_tokens and are scored as they are",
     AnswerState.EMPTY: "are empty and count as such",
     AnswerState.REFUSED: "were refused and count as empty",
 }
@@ -300,7 +300,7 @@ def _judges(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
 def _cut(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
     """Report texts that are longer than a model reads, and passages that did not fit into prompts."""
     lines = dict.fromkeys(
-        f"{cut['model']} reads {cut['limit']:,} tokens: {cut['n_cut']:,} of {cut['n']:,} {cut['texts']} were cut off"
+        f"{cut['model']} reads {cut['limit']:,} tokens: {cut['n_cut']:,} of {cut['n']:,} {cut['texts']} were truncated"
         for cell in cells
         for cut in cell.cut_texts
         if cut["n_cut"]

@@ -29,7 +29,7 @@ _EXPLAINED = {
     Failure.FALSE_ANSWER: "false_answer: the question cannot be answered, and was",
     Failure.UNEXPLAINED: "unexplained: not right, and no evidence is named or nothing was searched",
     Failure.REFUSED: "refused",
-    Failure.TRUNCATED: "truncated: cut off before it was right",
+    Failure.TRUNCATED: "truncated before it was right",
     Failure.EMPTY: "empty",
     Failure.ERROR: "error: the request failed",
 }

@@ -8,9 +8,9 @@ from components.json_value import Json
 from components.records import AnswerState
 from runner.console.display import one_line
 
-_OTHER_FORM = "not in the form asked for"
+_OTHER_FORM = "not in the requested form"
 _KINDS: dict[str, str] = {
-    AnswerState.TRUNCATED: "cut off at max_new_tokens",
+    AnswerState.TRUNCATED: "truncated at max_new_tokens",
     AnswerState.EMPTY: "empty",
     AnswerState.REFUSED: "refused",
 }
@@ -35,7 +35,7 @@ def count_reasons(unread: Iterable[str]) -> tuple[dict[str, int], str]:
 
 
 def unread_cause(counts: Mapping[str, Json], n_characters: int = 200) -> str:
-    """Return the commonest cause, such as "most often cut off at max_new_tokens: 18 of 20, e.g. {"grade":".
+    """Return the commonest cause, such as "most often truncated at max_new_tokens: 18 of 20, e.g. {"grade":".
 
     `counts` are as in `CellResult.judges`. Steps of retrieval, and cells of earlier versions, do not count kinds, so
     that no number is given. Returns "" if nothing is known.

@@ -67,22 +67,22 @@ SHOWN_FIRST = {
 _TEMPLATE = """\
 usage: python -m runner [-m] [group=option ...] [key=value ...]
 
-Run a RAG pipeline over a benchmark: one cell, or with -m every combination of
-comma-separated values (a sweep). To resume one, run the same command again.
+Run one cell, or with -m every combination of comma-separated values (a sweep).
 
 configuration groups (default first; all: docs/axes.md, docs/models.md):
 {groups}
 
-settings and more help:
-  'llm=?', --cfg job    options of a group, all fields (--hydra-help: of Hydra)
-  dataset.limit=100     draw this many samples
+settings and more help (to resume a sweep, run the same command again):
+  'llm=?'               options of a group
+  --cfg job             all fields of a cell (--hydra-help: help of Hydra)
   run.plan_only=true    show the plan and run nothing
   run.max_cost=5        stop before spending 5 in the currency of `prices`
 
 examples (latest is the last sweep, best the cell to take):
   python -m runner -m dataset=demo_en retriever=bm25,hybrid top_k=2,8
-  python -m analysis report latest
-  python -m runner dataset=jsonl dataset.documents=FOLDER dataset.samples=FILE
+  python -m analysis report latest && python -m analysis samples latest best
+  python -m runner dataset=jsonl dataset.documents=FOLDER dataset.samples=FILE \\
+      language=en
 More: docs/commands.md, docs/tutorial.md, docs/run-settings.md
 """
 
@@ -93,7 +93,7 @@ def asks_for_help(arguments: Sequence[str]) -> bool:
 
 
 def command_help() -> str:
-    """Return the help: groups with their options abbreviated, the first settings, and an example."""
+    """Return the help: groups with their options abbreviated, the first settings, and examples."""
     written = files("conf").joinpath("config.yaml").read_text(encoding="utf-8")
     defaults = dict(re.findall(r"^  - (\w+): (\w[\w.-]*)", written, re.MULTILINE))
     lines = (_line(group, purpose, defaults.get(group)) for group, purpose in GROUPS.items())

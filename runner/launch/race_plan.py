@@ -154,7 +154,7 @@ def _metric_problems(planned: PlannedMetric) -> Iterator[str]:
     elif not len(planned.rows):
         yield f"{prefix} has no value for any sample; {expected}"
     elif planned.waits:
-        yield f"{prefix} leaves out samples by a cell's answers, so cells would race on different samples; {expected}"
+        yield f"{prefix} excludes samples by a cell's answers, so cells would race on different samples; {expected}"
 
 
 def _is_mean(metric: Metric, name: str) -> bool:

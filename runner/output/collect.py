@@ -196,8 +196,8 @@ def _too_many_unread(summary: Mapping[str, Json], settings: RunSettings) -> list
 
 
 _UNREAD_ADVICE = (
-    "if replies are cut off, raise max_new_tokens of the model (judge.llm for a judge, llm for a step without its own "
-    "model); if they are not JSON, or contain a value that is not allowed, try another json_mode or model"
+    "if replies are truncated, raise max_new_tokens of the model (judge.llm for a judge, llm for a step without its "
+    "own model); if they are not JSON, or contain a value that is not allowed, try another json_mode or model"
 )
 
 _LONGEST_CAUSE = 500

@@ -95,7 +95,7 @@ def cut_lines(cells: Sequence[CellResult]) -> list[str]:
             if cut["n_cut"]:
                 line = (
                     f"{cut['model']} reads {cut['limit']:,} tokens: {cut['n_cut']:,} of {cut['n']:,} {cut['texts']} "
-                    f"were cut off there, losing {cut['n_tokens_cut'] / cut['n_tokens']:.1%} of all tokens"
+                    f"were truncated there, losing {cut['n_tokens_cut'] / cut['n_tokens']:.1%} of all tokens"
                 )
                 counts[line] = counts.get(line, 0) + 1
     return [line + (f" ({n} of {len(cells)} cells)" if n < len(cells) else "") for line, n in counts.items()]

@@ -14,10 +14,10 @@ from runner.pipeline.corpus.step_reports import LINE
 from runner.results import FAILED, OK, CellResult
 
 _CONSEQUENCES = {
-    AnswerState.TRUNCATED: "cut off at llm.max_new_tokens, and scored as they are",
+    AnswerState.TRUNCATED: "truncated at llm.max_new_tokens, and scored as they are",
     AnswerState.EMPTY: "empty, and scored as empty strings",
     AnswerState.REFUSED: "refused, and scored as empty strings",
-    AnswerState.ERROR: "failed, and left out of the scores",
+    AnswerState.ERROR: "failed, and excluded from the scores",
 }
 
 _MOST_FAILED, _LONGEST_REASON = 10, 500

@@ -297,7 +297,7 @@ class TestCellsWithOtherSamples:
     def test_text_reports_the_order_over_own_samples_if_it_differs(self, tmp_path: Path) -> None:
         text = text_of(family(tiny_sweep.write(tmp_path, [self.first, self.second])))
         assert "over 6 of 8 samples in 6 independent groups" in text
-        assert "left out because of a2a2a2a2: 2 with a failed answer" in text
+        assert "excluded because of a2a2a2a2: 2 with a failed answer" in text
         assert "over each cell's own the order is a2a2a2a2, a1a1a1a1." in text
         assert text.splitlines()[2].split()[-2:] == ["0.7000", "8"]
         assert text.splitlines()[3].split()[-2:] == ["0.8333", "6"]
@@ -383,7 +383,7 @@ class TestText:
     def test_text_reports_sample_counts_and_left_out_samples(self, sweep: Path) -> None:
         lines = text_of(family(sweep)).splitlines()
         assert "over 7 of 8 samples in 6 independent groups, worth 5 of equal size" in lines
-        assert "left out because of b4b4b4b4: 1 with a failed answer" in lines
+        assert "excluded because of b4b4b4b4: 1 with a failed answer" in lines
         assert "dataset.groups" not in text_of(family(sweep))
 
     def test_text_names_groups_that_are_not_the_default(self, tmp_path: Path) -> None:
@@ -395,7 +395,7 @@ class TestText:
     @pytest.mark.parametrize(("n_clusters", "known"), [(6, " (6 groups: too few for asymptotic theory)"), (60, "")])
     def test_text_explains_the_basis_of_the_false_verdict_rate(self, sweep: Path, n_clusters: int, known: str) -> None:
         text = text_of(replace(family(sweep), n_clusters=n_clusters, n_effective=n_clusters), width=400)
-        assert f"in our simulations: about 0.06{known}; up to" in text
+        assert f"up to 0.05 in our simulations{known}; up to" in text
         assert "at most" not in text
 
     def test_text_explains_uncorrected_intervals_of_undecided_cells(self, complete: Path) -> None:

@@ -212,7 +212,7 @@ def test_sweep_reports_truncated_texts(bert: Path, tmp_path: Path, capsys: pytes
     assert 0 < chunks["n_cut"] < chunks["n"]
     shown = " ".join(capsys.readouterr().out.split())
     assert "reads 100 tokens of a chunk at chunk.size=128" in shown
-    assert f"reads 100 tokens: {chunks['n_cut']:,} of {chunks['n']:,} chunks were cut off there" in shown
+    assert f"reads 100 tokens: {chunks['n_cut']:,} of {chunks['n']:,} chunks were truncated there" in shown
 
 
 def test_model_that_refuses_longer_chunks_is_rejected_by_the_plan(

@@ -274,4 +274,4 @@ def test_multi_vector_sweep_searches_and_counts_cut_texts(
     assert 0 < queries["n_cut"] <= queries["n"] == 12
     shown = " ".join(capsys.readouterr().out.split())
     assert "reads 100 tokens of a chunk at chunk.size=128" in shown
-    assert f"reads 12 tokens: {queries['n_cut']:,} of 12 queries were cut off there" in shown
+    assert f"reads 12 tokens: {queries['n_cut']:,} of 12 queries were truncated there" in shown

@@ -186,4 +186,4 @@ def test_sparse_sweep_searches_and_counts_cut_texts(
     assert 0 < chunks["n_cut"] < chunks["n"]
     shown = " ".join(capsys.readouterr().out.split())
     assert "reads 100 tokens of a chunk at chunk.size=128" in shown
-    assert f"reads 100 tokens: {chunks['n_cut']:,} of {chunks['n']:,} chunks were cut off there" in shown
+    assert f"reads 100 tokens: {chunks['n_cut']:,} of {chunks['n']:,} chunks were truncated there" in shown

@@ -176,7 +176,7 @@ def _mean_without_empty(scored: Scored, lines: Sequence[ScoreLine]) -> dict[str,
 
 def _print_summary(summary: Mapping[str, Mapping[str, Json]], n_lines: int) -> None:
     table = Table(title=f"{n_lines:,} lines", title_justify="left", box=None, padding=(0, 2, 0, 0))
-    for column in ("metric", "value", "95% interval", "n", "left out"):
+    for column in ("metric", "value", "95% interval", "n", "excluded"):
         table.add_column(column, justify="right" if column in ("value", "n") else "left")
     for name, entry in summary.items():
         low, high = entry["interval"]

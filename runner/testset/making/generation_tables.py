@@ -37,15 +37,22 @@ def show_bound(
     if settings.run.plan_only:
         table = Table("step", "requests", "tokens", "requests at most", "tokens at most", title="requests")
         for part in parts:
-            numbers = (part.smooth.n_requests, part.smooth.tokens.n_all, part.most.n_requests, part.most.tokens.n_all)
+            numbers = (
+                part.if_none_rejected.n_requests,
+                part.if_none_rejected.tokens.n_all,
+                part.most.n_requests,
+                part.most.tokens.n_all,
+            )
             table.add_row(escape(part.name), *(f"{number:,}" for number in numbers))
         console.print(table)
     currency = settings.prices.currency
     console.print(
-        _bound_line("smooth:  ", total([part.smooth for part in parts]), currency), markup=False, soft_wrap=True
+        _bound_line("if none rejected:", total([part.if_none_rejected for part in parts]), currency),
+        markup=False,
+        soft_wrap=True,
     )
     console.print(
-        _bound_line("at most: ", total([part.most for part in parts]), currency), markup=False, soft_wrap=True
+        _bound_line("at most:         ", total([part.most for part in parts]), currency), markup=False, soft_wrap=True
     )
 
 
@@ -115,9 +122,9 @@ def show_coverage(console: Console, state: GenerationState, counts: Mapping[Matr
 
 
 def short_lines(counts: Mapping[MatrixField, Count]) -> list[str]:
-    """Return a line for each reason with its number of short cells, the most frequent first."""
+    """Return a line for each reason with its number of short matrix fields, the most frequent first."""
     reasons = Counter(count.short for count in counts.values() if count.short)
-    return [f"short:    {n:,} of {len(counts):,} cells: {reason}" for reason, n in reasons.most_common()]
+    return [f"short:    {n:,} of {len(counts):,} matrix fields: {reason}" for reason, n in reasons.most_common()]
 
 
 def votes_line(votes: Sequence[TopicVotes], alpha: Mapping[str, float | None]) -> str:

@@ -42,13 +42,13 @@ class RequestEstimate:
 class BoundPart:
     """The bounds of one part of a run.
 
-    `smooth` assumes that the first drafts pass, that every reply is readable, and that all topics have equally many
-    documents. `most` assumes as many tries as allowed, a correction of each draft, and as many attempts per reply as
-    allowed.
+    `if_none_rejected` assumes that the first drafts pass, that every reply is readable, and that all topics have
+    equally many documents. `most` assumes as many tries as allowed, a correction of each draft, and as many attempts
+    per reply as allowed.
     """
 
     name: str
-    smooth: RequestEstimate
+    if_none_rejected: RequestEstimate
     most: RequestEstimate
 
 
@@ -60,7 +60,7 @@ def estimate_requests(settings: GenerationSettings, documents: Documents, topics
     n_most_documents = min(len(documents), settings.waves.max_documents or len(documents))
     tree, voting = settings.topics.tree, settings.topics.voting
     n_topics = len(topics) or int(getattr(tree, "n_topics", 1))
-    n_smooth_documents = _n_documents_needed(settings, n_most_documents, n_topics)
+    n_documents_needed = _n_documents_needed(settings, n_most_documents, n_topics)
     sizes = _Sizes(settings, documents, topics)
     parts: list[BoundPart] = []
     if tree and tree.llm and not topics:
@@ -68,7 +68,7 @@ def estimate_requests(settings: GenerationSettings, documents: Documents, topics
         parts.append(sizes.part("topic tree", tree, tree.llm, requests, tree.n_requests))
     voters = {**voting.voters, ADJUDICATOR: voting.adjudicator} if voting else {}
     for name, voter in voters.items():
-        requests = Counter({1: 0 if name == ADJUDICATOR else n_smooth_documents})
+        requests = Counter({1: 0 if name == ADJUDICATOR else n_documents_needed})
         parts.append(sizes.part(f"vote: {name}", voter, voter.llm, requests, n_most_documents))
     n_requested = n_topics * settings.per_cell
     n_tries = min(n_requested * settings.waves.most_tries, n_most_documents * settings.evidence.most_sets)
@@ -145,15 +145,16 @@ class _Sizes:
         self._n_bytes_of_topics = sum(len(text.encode()) for topic in topics for text in _texts(topic))
         self._most_documents = max(task.n_documents for task in settings.tasks.values())
 
-    def part(self, name: str, component: object, llm: LLM, smooth: Mapping[int, int], n_most: int) -> BoundPart:
-        """Return the bounds of one component. `smooth` maps the number of document pieces in a request to the number of
-        such requests.
+    def part(self, name: str, component: object, llm: LLM, n_of_pieces: Mapping[int, int], n_most: int) -> BoundPart:
+        """Return the bounds of one component. `n_of_pieces` maps the number of document pieces in a request to the
+        number of such requests if no draft is rejected.
         """
         n_attempts = int(getattr(component, "max_attempts", 1))
         n_bytes = sum(len(text.encode()) for text in _texts(component)) + self._n_bytes_of_topics
         n_longest = self._n_longest_characters(component) * _BYTES + (n_attempts - 1) * _REPLY * _BYTES
         bounds = [
-            self._bound(llm, n_bytes + self._n_typical_bytes(component, n_pieces), n) for n_pieces, n in smooth.items()
+            self._bound(llm, n_bytes + self._n_typical_bytes(component, n_pieces), n)
+            for n_pieces, n in n_of_pieces.items()
         ]
         return BoundPart(name, total(bounds), self._bound(llm, n_bytes + n_longest, n_most * n_attempts))
 

@@ -72,7 +72,7 @@ def test_report_warns_that_a_noise_rate_axis_is_no_choice(tmp_path: Path) -> Non
 def test_report_claims_no_complete_samples_if_every_cell_failed(tmp_path: Path) -> None:
     cells = [replace(cell, facts={"status": "FAILED", "reason": "the server is down"}) for cell in CELLS]
     report = report_on(tiny_sweep.write(tmp_path, cells))
-    assert "No sample is left out" not in {check.head for check in report.checks}
+    assert "No sample is excluded" not in {check.head for check in report.checks}
     assert "cells failed. The first reason: the server is down" in str(report.answer.sentence)
 
 

@@ -110,7 +110,7 @@ def test_leaderboard_csv_has_columns_for_intervals_and_counts() -> None:
 
 
 def test_leaderboard_file_contains_the_common_means_that_order_it() -> None:
-    """Means of cells that leave out different samples may have another order; "c" shares no left-out sample."""
+    """Means of cells that exclude different samples may have another order; "c" shares no left-out sample."""
     common = CommonMeans(2, {"a": 0.4, "b": 0.3}, n_known=3)
     _, ordered = rank_cells([cell("c", f1=0.2), cell("b", f1=0.5), cell("a", f1=0.1)], common=common)
     rows = list(csv.DictReader(leaderboard_csv(ordered, ["retriever"], ["f1", "em"], common).decode().splitlines()))

@@ -112,7 +112,7 @@ def test_unreadable_judgements_are_retried_then_counted(tmp_path: Path, capsys: 
     assert (entry["value"], entry["n"]) == (None, 0)
     assert asked == 3 * entry["n_excluded"]["unparsable"] == 60
     reason = "20 of 20 judgements of accuracy could not be read, more than run.max_unparsable_rate=0.1 allows"
-    assert cell.reason.startswith(f"{reason} (most often not in the form asked for: 20 of 20, e.g. No idea.)")
+    assert cell.reason.startswith(f"{reason} (most often not in the requested form: 20 of 20, e.g. No idea.)")
     assert reason in capsys.readouterr().out
 
 
@@ -136,10 +136,10 @@ def test_few_unreadable_judgements_are_allowed_and_reported(tmp_path: Path, caps
     assert cell.judges["accuracy"] == {
         "n_judged": 20,
         "n_unparsable": 2,
-        "reasons": {"not in the form asked for": 2},
+        "reasons": {"not in the requested form": 2},
         "commonest": "cannot be read: Perhaps.",
     }
-    said = "unreadable replies: accuracy up to 2 of 20 replies (1 of 1 cell); most often not in the form asked for"
+    said = "unreadable replies: accuracy up to 2 of 20 replies (1 of 1 cell); most often not in the requested form"
     assert capsys.readouterr().out.count(f"{said}, e.g. Perhaps.") == 3
     assert ("run/unparsable/accuracy", 0.1) in set(logged_metrics(cell))
 

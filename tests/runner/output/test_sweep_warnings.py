@@ -30,7 +30,7 @@ def test_good_answers_have_no_warning() -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "what"), [("truncated", "cut off"), ("empty", "empty, and"), ("refused", "refused, and")]
+    ("state", "what"), [("truncated", "truncated"), ("empty", "empty, and"), ("refused", "refused, and")]
 )
 def test_answer_warning_per_state_names_the_worst_cell(state: str, what: str) -> None:
     (line,) = printed_lines(cell("a", ok=3, **{state: 1}), cell("b", ok=1, **{state: 3}), cell("c", ok=4))
@@ -69,7 +69,7 @@ def test_answer_failures_are_reported_by_kind_unless_their_cell_failed() -> None
         cell("b", "FAILED", ok=1, error=9, errors={"server": 9}),
         cell("c", ok=7, error=3, errors={"rate_limit": 2, "timeout": 1}),
     )
-    assert line == "answers failed, and left out of the scores: in 2 of 3 cells, most in c: 3 of 10: " \
+    assert line == "answers failed, and excluded from the scores: in 2 of 3 cells, most in c: 3 of 10: " \
         "2 rate_limit, 1 timeout"  # fmt: skip
 
 
@@ -116,7 +116,7 @@ def test_unreadable_judgement_is_shown_in_one_line() -> None:
     output = io.StringIO()
     show_unread_judgements(SafeConsole(file=output, width=1000), [replace(cell("bm25"), judges=judges)])
     (line,) = output.getvalue().splitlines()
-    assert "; most often not in the form asked for, e.g. Well, so so " in line
+    assert "; most often not in the requested form, e.g. Well, so so " in line
     assert len(line) < 320
 
 

@@ -34,21 +34,21 @@ def test_request_bound_includes_retries_of_unreadable_votes(parts: dict[str, Bou
 
 def test_smooth_bound_does_not_vote_on_all_documents(parts: dict[str, BoundPart]) -> None:
     # A tenth of the documents is for summaries: 12 of them take 120, and waves of 4, 8, 16, 32, 64 documents are 124.
-    assert parts["vote: reader"].smooth.n_requests == 124
-    assert parts["vote: adjudicator"].smooth.n_requests == 0
-    assert parts_of("tasks=[extractive]")["vote: reader"].smooth.n_requests == 4 + 8
+    assert parts["vote: reader"].if_none_rejected.n_requests == 124
+    assert parts["vote: adjudicator"].if_none_rejected.n_requests == 0
+    assert parts_of("tasks=[extractive]")["vote: reader"].if_none_rejected.n_requests == 4 + 8
 
 
 def test_gate_request_bound_counts_applicable_drafts(parts: dict[str, BoundPart]) -> None:
     n_each = 4 * N_TOPICS
-    assert parts["gate: supported"].smooth.n_requests == n_each
-    assert parts["gate: inspection"].smooth.n_requests == 3 * n_each
-    assert parts["gate: each_document"].smooth.n_requests == 2 * (2 + 3) * n_each
+    assert parts["gate: supported"].if_none_rejected.n_requests == n_each
+    assert parts["gate: inspection"].if_none_rejected.n_requests == 3 * n_each
+    assert parts["gate: each_document"].if_none_rejected.n_requests == 2 * (2 + 3) * n_each
     assert parts["gate: each_document"].most.n_requests > 2 * (2 + 3) * n_each * 4
 
 
 def test_token_bound_depends_on_document_lengths(parts: dict[str, BoundPart]) -> None:
-    voting, writing = parts["vote: reader"].smooth, parts["draft: three_documents"].smooth
+    voting, writing = parts["vote: reader"].if_none_rejected, parts["draft: three_documents"].if_none_rejected
     assert 600 < voting.tokens.n_prompt / voting.n_requests < 600 + 1000
     assert 3 * 600 < writing.tokens.n_prompt / writing.n_requests < 3 * 600 + 2000
     most = parts["vote: reader"].most
@@ -57,7 +57,7 @@ def test_token_bound_depends_on_document_lengths(parts: dict[str, BoundPart]) ->
 
 def test_smooth_bound_equals_the_requests_of_a_smooth_run(tmp_path: Path) -> None:
     settings = generation(tmp_path, texts(200), gates={"rude": Marks("RUDE", Echo())}, per_cell=9)
-    said = total([part.smooth for part in estimate_requests(settings, DOCUMENTS, ())])
+    said = total([part.if_none_rejected for part in estimate_requests(settings, DOCUMENTS, ())])
     ASKED.clear()
     make(settings)
     assert len(ASKED) == said.n_requests == 9 + 9

@@ -235,7 +235,7 @@ def test_english_testset_is_evaluated_in_english(tmp_path: Path, capsys: pytest.
     shown = capsys.readouterr().out
     assert "dataset.samples=" in shown
     assert "samples.jsonl language=en" in shown
-    assert "short:    1 of 2 cells: no more evidence" in shown
+    assert "short:    1 of 2 matrix fields: no more evidence" in shown
     assert "models:   rehearsal writes and checks itself" in shown
 
 
