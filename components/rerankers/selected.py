@@ -1,4 +1,4 @@
-"""The best reranker for each set of a benchmark, chosen on a share of its questions."""
+"""The best reranker for each top-level subset of a benchmark, chosen on a share of its questions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -19,7 +19,7 @@ class Question:
 
     `history` has the earlier turns of a conversation, each a question and its answer. `kind` chooses among prompts that
     differ by kind of task; None for the kind in `Defaults`. `subset` names the set of the benchmark that the question
-    resembles, for a pipeline with a reranker for each set. `corpus` is the prefix of the ids of the documents to
+    resembles, for a pipeline with a reranker for each subset. `corpus` is the prefix of the ids of the documents to
     search, for a pipeline with several corpora. `where` has conditions on the metadata of documents: by name a value, a
     list of values, or {"at_least", "at_most"}.
     """

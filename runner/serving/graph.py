@@ -105,7 +105,7 @@ def served_nodes(config: Mapping[str, Json], used: frozenset[str]) -> dict[str, 
 
 
 def served_graph(cell: Cell, data: DataFacts, pool: DataFacts | None, chosen: str | None = None) -> ServedGraph:
-    """Return the graph for questions. `chosen` is the candidate that reranks, if the cell chooses one for each set.
+    """Return the graph for questions. `chosen` is the candidate that reranks, if the cell chooses one for each subset.
 
     Raises ValueError if the cell lacks a component that answering uses.
     """

@@ -84,7 +84,10 @@ def subset_of(sample: Sample) -> str:
 
 
 class ReportedSamples(Stage[SampleSet], kind="reported_samples", version=1, work=Work.BENCHMARK):
-    """All samples. Samples that helped to choose a reranker are marked, and count in no aggregate."""
+    """The samples, in which those that helped to choose a reranker are marked as held out.
+
+    Marked samples count in no aggregate.
+    """
 
     codec = SamplesCodec()
 

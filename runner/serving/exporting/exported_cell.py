@@ -163,8 +163,8 @@ def _require_search(cell: Cell) -> None:
 
 
 def _chosen_rerankers(cell: Cell, result: CellResult) -> dict[str, str]:
-    """Return the chosen reranker by set, if the cell chose one for each. "" is for questions of no set: the best over
-    all sets together.
+    """Return the chosen reranker by subset, if the cell chose one for each. "" is for other questions: the best over
+    all subsets together.
     """
     if not isinstance(cell.reranker, RerankerSelection):
         return {}
