@@ -75,7 +75,9 @@ def _parser() -> argparse.ArgumentParser:
         default=(),
         help='earlier turns, as \'[["question", "answer"], ...]\', or a file of them',
     )
-    parser.add_argument("--subset", default="", help="the similar set of the benchmark, if each has its own reranker")
+    parser.add_argument(
+        "--subset", default="", help="similar top-level subset of the benchmark, if each has a reranker"
+    )
     parser.add_argument(
         "--corpus", default="", help="prefix of the ids of documents to search, if there are several corpora"
     )
