@@ -1,4 +1,4 @@
-"""How a model's text ended, from the finish reasons and error codes of providers."""
+"""State of a model's text, from the finish reasons and error codes of providers."""
 
 from components.openai_server.errors import HttpError
 from components.records import AnswerState
