@@ -132,7 +132,7 @@ def _level_means(design: LevelDesign | None, values: NDArray[np.float64], metric
 
 
 def _matching(designs: Mapping[str, LevelDesign]) -> Iterator[str]:
-    """Describe the combinations of the other axes behind the means, and levels without one."""
+    """Describe the combinations of the other axes behind the means, and the levels that have no mean."""
     if designs:
         n_each = ", ".join(f"{axis} {design.n_combinations}" for axis, design in designs.items())
         yield f"means are over the combinations of other axes that every level has; their number: {n_each}"

@@ -64,8 +64,8 @@ class Behaviour:
 class Asked:
     """One request as the server saw it: its time (seconds on the server's clock), its prompt and its fate.
 
-    `status` is the status of the reply, 0 without one. `delivered` is true if a complete sound answer was sent on an
-    open connection, for which a provider would charge.
+    `status` is the status of the reply, or 0 if none came. `delivered` is true if a complete sound answer was sent on
+    an open connection, for which a provider would charge.
     """
 
     at: float

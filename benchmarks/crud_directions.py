@@ -50,7 +50,7 @@ class Direction:
 
     @property
     def verdict(self) -> Verdict | None:
-        """None without a published difference, or if it is 0."""
+        """None if no difference was published, or if it is 0."""
         return verdict(self.published, self.ours, self.low, self.high) if self.published else None
 
 

@@ -151,7 +151,7 @@ def _texts_and_bert(settings: Settings, architecture: str) -> tuple[list[str], P
 
 
 def on_gpu(settings: Settings) -> Compared | None:
-    """Compare both on the GPU; None without one."""
+    """Compare both on the GPU. Return None if the machine has no GPU."""
     import torch
 
     if not torch.cuda.is_available():

@@ -43,7 +43,7 @@ class Compared:
 
 
 def measure(settings: Settings) -> list[Measure]:
-    """Return the measures. Each device has a separate process; the GPU is left out on machines without one."""
+    """Return the measures. Each device has a separate process; machines without a GPU leave it out."""
     measures = in_child(on_cpu, settings).value.measures("a small model on one core")
     gpu = in_child(on_gpu, settings).value
     return measures + (gpu.measures("Qwen2-7B's size on a GPU") if gpu else [])
@@ -59,7 +59,7 @@ def on_cpu(settings: Settings) -> Compared:
 
 
 def on_gpu(settings: Settings) -> Compared | None:
-    """Compare both on the GPU; None without one."""
+    """Compare both on the GPU. Return None if the machine has no GPU."""
     import torch
 
     if not torch.cuda.is_available():

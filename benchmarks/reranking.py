@@ -46,7 +46,7 @@ class Compared:
 
 
 def measure(settings: Settings) -> list[Measure]:
-    """Return the measures. Each device has a separate process; the GPU is left out on machines without one."""
+    """Return the measures. Each device has a separate process; machines without a GPU leave it out."""
     measures = [own.measure(name, "of one core") for name, own in in_child(on_cpu, settings).value.items()]
     on_a_gpu = in_child(on_gpu, settings).value
     return measures + [own.measure(f"on a GPU: {name}", "of the clock") for name, own in on_a_gpu.items()]
@@ -61,7 +61,7 @@ def on_cpu(settings: Settings) -> dict[str, Compared]:
 
 
 def on_gpu(settings: Settings) -> dict[str, Compared]:
-    """Compare both on the GPU; empty without one."""
+    """Compare both on the GPU. Return nothing if the machine has no GPU."""
     import torch
 
     if not torch.cuda.is_available():

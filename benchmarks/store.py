@@ -84,7 +84,7 @@ class Signed(Stage[Parts], kind="signed", version=1):
 
 
 def maker(store: Store, number: int) -> int | None:
-    """Return the process whose result is stored; None without one.
+    """Return the process whose result is stored, or None.
 
     Raises DamagedEntryError, or ValueError if two processes made its parts.
     """

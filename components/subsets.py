@@ -32,7 +32,7 @@ def in_order(slugs: Collection[str], labels: Iterable[str]) -> list[str]:
 
 
 def subsets_of(subset: str, topic: str | None, task: str | None) -> list[str]:
-    """Return every group of a sample: overall, prefixes of its subset, its topic, its task, its cell of the matrix."""
+    """Return every group of a sample: overall, prefixes of its subset, its topic, its task, its matrix field."""
     parts = subset.split("/")
     names = [OVERALL, *("/".join(parts[:n]) for n in range(1, len(parts) + 1))]
     if topic:

@@ -27,8 +27,8 @@ from runner.results import (
 
 @dataclass(frozen=True)
 class LevelMean:
-    """The mean of the cells with a level of the axis and a level of `by` ("" without a second axis). Its interval is
-    None with too few groups of samples.
+    """The mean of the cells with a level of the axis and a level of `by` ("" if there is no second axis). Its interval
+    is None with too few groups of samples.
     """
 
     level: str | float

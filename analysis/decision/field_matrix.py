@@ -65,7 +65,7 @@ class FieldMatrix:
     fields: tuple[MatrixField, ...]
 
     def field(self, topic: str, task: str) -> MatrixField | None:
-        """Return a field; None without samples."""
+        """Return a matrix field, or None if it has no samples."""
         return next((one for one in self.fields if (one.topic, one.task) == (topic, task)), None)
 
     def as_record(self) -> dict[str, object]:

@@ -27,7 +27,7 @@ _DRAWS_BEYOND = 4
 
 @dataclass(frozen=True)
 class RecommendationLevel:
-    """A level of an axis: the mean over its cells, and the p-value of its being the best (None without a test)."""
+    """A level of an axis: the mean over its cells, and the p-value of its being the best (None if not tested)."""
 
     value: str
     mean: float
@@ -73,7 +73,7 @@ class Recommendation:
 
     @property
     def not_compared(self) -> str:
-        """Name the levels that are `apart`, e.g. "not compared: 64, 512"; "" without such levels."""
+        """Name the levels that are `apart`, e.g. "not compared: 64, 512", or return "" if there are no such levels."""
         return f"not compared: {', '.join(self.apart)}" if self.apart else ""
 
     def text(self) -> str:

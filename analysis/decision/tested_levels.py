@@ -27,9 +27,9 @@ _SEED = 0
 class TestedLevels:
     """An axis in a scenario, with the test of its levels.
 
-    `means` and `p` are float64[n_levels]; `p` is None without a test. `is_same` is true if the levels are equal in
-    every sample. `error` is the largest standard error of a difference between two levels, NaN if unknown, and
-    `right_or_wrong` describes this difference for scores that are 0 or 1. `tail` is the distribution of the largest
+    `means` and `p` are float64[n_levels]; `p` is None if the levels were not tested. `is_same` is true if the levels
+    are equal in every sample. `error` is the largest standard error of a difference between two levels, NaN if unknown,
+    and `right_or_wrong` describes this difference for scores that are 0 or 1. `tail` is the distribution of the largest
     difference by chance.
     """
 

@@ -16,10 +16,10 @@ from components.forensics.stages import EvidenceStage
 def verdicts(sweep: LoadedSweep, cell: CellResult, theta: float = THETA) -> "pd.DataFrame":
     """Return a row per sample, in the order of `samples.parquet`.
 
-    The columns are id, subset, topic, task, stage, outcome, failure ("" without a failure), rule, is_uncertain (bool),
-    doubts (the reason for it, or "") and rank_needed (Int64). `rule` is "claims" or "characters" if the failure says
-    where a wrong answer comes from, else "". `rank_needed` is the rank down to which the hits contain the
-    evidence; it is missing if all of them together do not.
+    The columns are id, subset, topic, task, stage, outcome, failure ("" for an answer that did not fail), rule,
+    is_uncertain (bool), doubts (the reason for it, or "") and rank_needed (Int64). `rule` is "claims" or "characters"
+    if the failure says where a wrong answer comes from, else "". `rank_needed` is the rank down to which the hits
+    contain the evidence; it is missing if all of them together do not.
 
     `theta` is the share of a gold unit's characters that counts as enough of it. Raises DataError for a cell without a
     table of samples, or with a table of an earlier version.

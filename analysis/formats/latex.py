@@ -70,7 +70,7 @@ def note(text: str) -> str:
 
 
 def label(title: str) -> str:
-    """Return the label for references: "tab:" and the ASCII words of the title, "tab:results" without any."""
+    """Return the label for references: "tab:" and the ASCII words of the title, or "tab:results" if it has none."""
     words = "-".join(re.findall(r"[a-z0-9]+", title.lower()))
     whole_words = words if len(words) <= _LONGEST_LABEL else words[:_LONGEST_LABEL].rpartition("-")[0]
     return f"tab:{whole_words or words[:_LONGEST_LABEL] or 'results'}"

@@ -38,7 +38,7 @@ def matrix_frame(sweep: LoadedSweep, cell: CellResult, metric: str, field: str) 
 
 
 def _slugs(cell: CellResult, group: str) -> list[str]:
-    """Return topics or tasks in the order of their labels, with AVERAGE last; [] for data without any."""
+    """Return topics or tasks in the order of their labels, with AVERAGE last. Return [] if the data have no labels."""
     slugs = [subset.partition("/")[2] for subset in cell.metrics if subset.startswith(f"{group}/")]
     return [*in_order(slugs, labels_of(cell)), AVERAGE] if slugs else []
 

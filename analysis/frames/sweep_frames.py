@@ -46,7 +46,7 @@ class Sweep:
         - `status`: "OK", "FAILED", or "STOPPED" for a cell that a race or the user stopped
         - the axes that vary
         - for every metric of the leaderboard, over all samples: `<metric>`, `<metric> low` and `<metric> high`
-          (float64; the 95% interval, NaN without one) and `<metric> n` (Int64, samples with a value)
+          (float64; the 95% interval, NaN if it is unknown) and `<metric> n` (Int64, samples with a value)
         - `n_samples`, `n_failed` (Int64): requested answers, and answers that failed
         - `prompt_tokens`, `completion_tokens` (Int64): tokens of the answers as counted by the provider, <NA> if it did
           not
@@ -64,8 +64,8 @@ class Sweep:
         - `subset` (string): "overall", "macro", "read/qa_1doc", "topic/...", "task/...", "matrix/<topic>/<task>"; with
           `topic` and `task` (string), the labels for the last three, <NA> for others
         - `metric` (string)
-        - `value`, `ci_low`, `ci_high` (float64, NaN without one)
-        - `n`, `n_excluded`, `n_clusters` (Int64): samples with a value, samples without one, groups of samples
+        - `value`, `ci_low`, `ci_high` (float64, NaN if the interval is unknown)
+        - `n`, `n_excluded`, `n_clusters` (Int64): samples with a value, excluded samples, groups of samples
         - `larger_is_better` (boolean, <NA> if neither is)
         """
         return metrics_frame(self.results)

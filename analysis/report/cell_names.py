@@ -30,7 +30,7 @@ class CellNames:
 
     @property
     def base_text(self) -> str:
-        """Return the base, such as "retriever=bm25, top_k=5"; "" without one."""
+        """Return the base, such as "retriever=bm25, top_k=5", or "" if the cells have no base."""
         return ", ".join(f"{axis}={value}" for axis, value in (self.base or {}).items())
 
     @property

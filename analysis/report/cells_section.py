@@ -240,7 +240,7 @@ def _not_compared(source: ReportSource, family: Family) -> list[str]:
 
 
 def interval_text(row: CellRow, digits: int) -> str:
-    """Format an interval, e.g. "0.915 to 0.958"; "" without one."""
+    """Format an interval, e.g. "0.915 to 0.958". Return "" if it is unknown."""
     if row.low is None or row.high is None:
         return ""
     fewer = min(digits, 3)

@@ -46,7 +46,7 @@ class QualityAgainstCost:
 
 
 def gather(source: ReportSource) -> QualityAgainstCost | None:
-    """Return the section for the main metric of the report; None without two cells to compare."""
+    """Return the section for the main metric of the report, or None if fewer than two cells can be compared."""
     main = source.main
     valued = source.valued(main.metric) if main else []
     if main is None or len(valued) < 2:

@@ -59,7 +59,7 @@ class MatrixSection:
 
 
 def gather(source: ReportSource, answer: ReportAnswer) -> MatrixSection | None:
-    """Return the section; None without topics and tasks or with too many of them, or if no cells can be compared."""
+    """Return the section, or None if topics and tasks are missing or too many, or no cells can be compared."""
     scores = source.scores
     if scores is None or scores.metric.subset != OVERALL:
         return None

@@ -109,7 +109,7 @@ class ReportSource:
 
     @property
     def main(self) -> ComparedCells | None:
-        """The comparison by the main metric of the report; None without metrics."""
+        """The comparison by the main metric of the report, or None if the cells have no metric."""
         return self.compared[0] if self.compared else None
 
     def valued(self, metric: SubsetMetric) -> list[CellResult]:

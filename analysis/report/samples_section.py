@@ -189,7 +189,7 @@ def _take_turns(ascending: Sequence[str], table: _CellSamples, n: int) -> list[s
 
 
 def _difference(tables: Sequence[_CellSamples], sample_id: str) -> float | None:
-    """Return the score of the cell to take minus the score of the other cell; None without one."""
+    """Return the score of the cell to take minus the score of the other cell, or None if a score is missing."""
     scores = [each.score(sample_id) for each in tables]
     return None if len(scores) < 2 or scores[0] is None or scores[1] is None else scores[0] - scores[1]
 

@@ -61,7 +61,7 @@ class ScenarioGroup:
 
     @property
     def too_few(self) -> str:
-        """Name the first scenarios with too few samples for any choice, and count the others; "" without any."""
+        """Name the first scenarios with too few samples for any choice, and count the others; "" if all have enough."""
         few = [row for row in self.rows if not row.is_telling]
         named = [f"{row.label} ({row.n:,} in {count(row.n_clusters, 'group')})" for row in few[:_MOST_TOO_FEW]]
         more = [f"{len(few) - _MOST_TOO_FEW} more"] if len(few) > _MOST_TOO_FEW else []

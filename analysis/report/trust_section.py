@@ -201,7 +201,7 @@ def _samples(source: ReportSource) -> Iterator[TrustCheck]:
 
 
 def _fields(cells: Sequence[CellResult], source: ReportSource) -> Iterator[TrustCheck]:
-    """Report fields of the topic x task matrix with few samples."""
+    """Report matrix fields with few samples."""
     main = source.main
     if not cells or main is None:
         return

@@ -71,8 +71,8 @@ class ShownSearch:
 class StorySide:
     """A cell's result for a sample. `score` is None if the metric has no value, for the reason `score_state`.
 
-    `searches` is () for a cell that searches once. `first_answer` is the answer before the `check` of a reviser, None
-    without one.
+    `searches` is () for a cell that searches once. `first_answer` is the answer before the `check` of a reviser, or
+    None if the cell has no reviser.
     """
 
     cell: str

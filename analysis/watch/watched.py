@@ -46,7 +46,7 @@ class SweepState:
     """A sweep at one moment.
 
     `figures` are cells, elapsed time, time left and spending. `lines` are the stages that run, the last line of a race
-    or a search, and requests of users. `table` has the finished cells, None without one.
+    or a search, and requests of users. `table` has the finished cells, or is None if no cell has finished.
     """
 
     sweep: str

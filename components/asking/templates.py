@@ -22,7 +22,7 @@ def questions_by_line(questions: Sequence[str]) -> str:
 
 
 def reference_text(sample: Sample) -> str:
-    """Return the reference, or several ones numbered as alternatives; "" without any."""
+    """Return the reference, or several ones numbered as alternatives, or "" if there is no reference."""
     references = [reference for reference in sample.references if reference.strip()]
     return references[0] if len(references) == 1 else number_lines(references)
 

@@ -34,7 +34,7 @@ def read_answers(record: Record, location: str) -> tuple[tuple[str, ...], tuple[
 
 
 def read_answer_parts(record: Record, location: str) -> tuple[Part, ...]:
-    """Return the parts that an answer must contain, each with its wordings; () without the field.
+    """Return the parts that an answer must contain, each with its wordings, or () if the record has no such field.
 
     Raises DataError for values of another form.
     """

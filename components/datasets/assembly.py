@@ -74,7 +74,7 @@ def limit_and_count(benchmark: Benchmark, limit: int | None, seed: int, max_docu
     The gold of the samples is always kept. The limit on samples does not shrink the corpus, because retrieval from
     fewer documents is easier. The counts are
 
-    - `n_samples_without_gold_in_corpus`: samples without a gold unit in the corpus, or without any gold;
+    - `n_samples_without_gold_in_corpus`: samples without a gold unit in the corpus, or without gold;
     - `n_gold_units_not_in_corpus`: gold units of all samples that are not in the corpus;
     - `n_documents_left_aside`: documents beyond the maximum.
     """

@@ -158,8 +158,8 @@ def _shown(names: Sequence[str]) -> str:
 
 
 def _gaps(names: Sequence[str]) -> dict[str, int | str]:
-    """Return notes that count the series of numbers with gaps, and name the first missing file of each; {} without
-    gaps. Numbers begin with 1.
+    """Return notes that count the series of numbers with gaps, and name the first missing file of each, or {} if
+    there are no gaps. Numbers begin with 1.
     """
     series: dict[str, set[int]] = {}
     for name in names:

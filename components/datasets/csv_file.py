@@ -19,8 +19,8 @@ def read_csv(file: Path, options: ReadingOptions) -> FileContent:
     """Return a document per row, whose part is the number of the row from 1.
 
     Columns are separated by commas, or by tabs in `.tsv` files. Several columns without a name are named by their
-    numbers. A table without the columns that become the text is
-    left out and counted. Raises DataError for a file that cannot be read, repeated column names, and another separator.
+    numbers. A table without the columns that become the text is left out and counted. Raises DataError for a file that
+    cannot be read, repeated column names, and another separator.
     """
     rows = _rows(file)
     _, columns = next(rows, (0, []))

@@ -166,7 +166,7 @@ class _MarkdownRows:
         self._spans.append((n_columns, n_rows))
 
     def end_row(self) -> str:
-        """Return the current row as a line, followed by the separator line below the head; "" without cells."""
+        """Return the current row as a line, followed by the line below the head, or "" if the row has no cells."""
         written = self._in_columns()
         lines = [markdown_row(written)] if written else []
         if written and not self._has_head:

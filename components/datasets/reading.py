@@ -242,7 +242,7 @@ def describe_limit_error(error: RecursionError | ValueError) -> str:
 
 
 def describe_half_character(text: str, value: object) -> str:
-    r"""Return a description of an unpaired surrogate, such as the escape "\ud83d", in a JSON text; "" without one."""
+    r"""Return a description of an unpaired surrogate, such as the escape "\ud83d", in a JSON text, or ""."""
     if not _SURROGATE.search(text):  # most texts have no surrogates and need not be encoded
         return ""
     try:

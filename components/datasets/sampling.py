@@ -10,7 +10,7 @@ _STRATA: tuple[Callable[[Sample], str], ...] = (
     lambda sample: sample.subset,
     lambda sample: f"{sample.topic}/{sample.task}",
 )
-"""The limit is divided among subsets first, and within each among the fields of the topic x task matrix."""
+"""The limit is divided among subsets first, and within each among the matrix fields."""
 
 
 def limit_problems(limit: int | None, max_documents: int | None) -> list[str]:

@@ -53,8 +53,8 @@ class Outcome(StrEnum):
 class AnsweredSample:
     """A sample with its answer.
 
-    `score` is the metric of the answer, None without one. `low_below` is the lower quartile of that metric over the
-    sample's subset. Both are only for long texts, and larger is better.
+    `score` is the metric of the answer, or None if it has no score. `low_below` is the lower quartile of that metric
+    over the sample's subset. Both are only for long texts, and larger is better.
     """
 
     kind: Kind

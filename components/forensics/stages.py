@@ -75,7 +75,8 @@ class GoldUnit:
 
     `n_characters` is None if its document is not in the corpus. `n_in_context` of its characters are in the context,
     and `found` are the pieces of it in the hits. `is_document` marks a whole document. Units with the same `one_of`
-    above 0 are alternatives. `n_chosen` of its characters were in the context before a compressor, None without one.
+    above 0 are alternatives. `n_chosen` of its characters were in the context before a compressor, or None if the cell
+    has no compressor.
     """
 
     n_characters: int | None

@@ -142,7 +142,7 @@ def examine(
 
 
 def _longest_hit(hits: Sequence[Mapping[str, Json]] | None) -> int | None:
-    """Return the characters of the longest hit, which may have several places; None without hits."""
+    """Return the characters of the longest hit, which may have several places, or None if there are no hits."""
     lengths: dict[int, int] = {}
     for hit in hits or ():
         lengths[hit["rank"]] = lengths.get(hit["rank"], 0) + hit["end"] - hit["start"]

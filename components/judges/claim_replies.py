@@ -18,7 +18,7 @@ class Support(StrEnum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """The relation of a text to one claim, with the judge's reason ("" without one)."""
+    """The relation of a text to one claim, with the judge's reason ("" if it gave none)."""
 
     support: Support
     reason: str = ""
@@ -91,7 +91,7 @@ _SUPPORTS = {support.value: support for support in Support}
 
 
 def read_list(text: str, key: str) -> list[Json] | None:
-    """Return the list under `key` in the likeliest object of a reply that has `key`; None without one.
+    """Return the list under `key` in the likeliest object of a reply that has `key`, or None if no object has it.
 
     `read_object` reads single values: to it, braces in a claim end the object, and a reason such as "we cannot tell"
     retracts it. Here the reason concerns one item.

@@ -27,7 +27,8 @@ _Outcome = tuple[float | ScoreState, str]
 class ContextPrecision:
     """Average precision of the passages in the order of the prompt; a judge decides which of them are useful.
 
-    The value is the mean, over the useful passages, of the share of useful passages down to each; 0 without any.
+    The value is the mean, over the useful passages, of the share of useful passages down to each, or 0 if none is
+    useful.
     Level: sample. Range: [0, 1], no unit, larger is better. One request per passage. `prompt` has places for
     {question}, {passage}, and {references} or {answer}. With {references}, a passage is useful for reaching the
     references, and cells with equal contexts share the judgement. With {answer}, it is useful for reaching the answer.
@@ -121,7 +122,7 @@ class ContextPrecision:
 
 
 def average_precision(useful: Sequence[bool]) -> float:
-    """Return the mean of the precision at the rank of each useful passage; 0 without any."""
+    """Return the mean of the precision at the rank of each useful passage, or 0 if none is useful."""
     precisions = [sum(useful[:rank]) / rank for rank, is_useful in enumerate(useful, start=1) if is_useful]
     return sum(precisions) / len(precisions) if precisions else 0.0
 

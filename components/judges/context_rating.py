@@ -62,7 +62,7 @@ class ContextRating:
         return languages_of_prompts(self.system, *self.prompts)
 
     def n_requests_per_sample(self, n_passages: int) -> int:
-        """Return one request per wording; 0 without passages."""
+        """Return one request per wording, or 0 if there are no passages."""
         return len(self.prompts) if n_passages else 0
 
     def prepare(self, samples: Sequence[Sample], ask: Ask) -> JudgePreparation:

@@ -56,7 +56,7 @@ class ContextRecall:
         return languages_of_prompts(self.system, self.verdict_prompt)
 
     def n_requests_per_sample(self, n_passages: int) -> int:
-        """Return 1, or one per sentence; 0 without passages."""
+        """Return 1, or one per sentence, or 0 if there are no passages."""
         return self._checker.n_requests_per_check if n_passages else 0
 
     def prepare(self, samples: Sequence[Sample], ask: Ask) -> JudgePreparation:

@@ -60,7 +60,7 @@ class ContextRelevance:
         return languages_of_prompts(self.system, self.prompt)
 
     def n_requests_per_sample(self, n_passages: int) -> int:
-        """Return 1; 0 without passages."""
+        """Return 1, or 0 if there are no passages."""
         return min(1, n_passages)
 
     def prepare(self, samples: Sequence[Sample], ask: Ask) -> JudgePreparation:

@@ -25,7 +25,7 @@ from components.records import JudgeInput, Judgements, Sample, ScoreState
 from components.text.languages import languages_of_prompts
 
 _Outcome = tuple[float | ScoreState, str]
-"""The value or the state without one, and the remark."""
+"""The value, or the state that explains its absence, and the remark."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Faithfulness:
         return replace(self, entailment=Undecided()) if self.entailment else self
 
     def n_requests_per_sample(self, n_passages: int) -> int:
-        """Return 1 for the claims and 1 for the verdicts, or more if they are asked one by one; 0 without passages."""
+        """Return 1 for the claims and 1 for the verdicts, more if asked one by one, or 0 if there are no passages."""
         return 1 + self._checker.n_requests_per_check if n_passages else 0
 
     def prepare(self, samples: Sequence[Sample], ask: Ask) -> JudgePreparation:

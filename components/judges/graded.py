@@ -30,7 +30,7 @@ _PLACES = ("{answer}", "{passages}", "{passage}")
 
 @dataclass(frozen=True)
 class GradeOutcome:
-    """The outcome of judging one sample: a value or the state without one, and a remark for readers."""
+    """The outcome of judging one sample: a value, or the state that explains its absence, and a remark."""
 
     value: float | ScoreState
     remark: str
@@ -47,7 +47,7 @@ class Graded:
     `instruction` may have places for {question}, {references}, {answer}, {passages} and {passage}. The places decide
     what a sample must have:
 
-    - {references}, {passages}: a sample without any is NOT_APPLICABLE (closed-book cells have no passages);
+    - {references}, {passages}: a sample that has none is NOT_APPLICABLE (closed-book cells have no passages);
     - {answer}: an empty answer gets the grade `empty_answer` without a request, or is NOT_APPLICABLE if that is None.
       Without this place, answers are not read;
     - {passage}: one request per passage. The value is the mean over the passages.

@@ -9,7 +9,7 @@ from components.json_value import Json
 
 @dataclass(frozen=True)
 class GradeVerdict:
-    """A grade and the judge's reason ("" without one)."""
+    """A grade and the judge's reason ("" if it gave none)."""
 
     grade: int
     reason: str
@@ -42,7 +42,7 @@ def verdict_schema(grades: Sequence[int]) -> Mapping[str, Json]:
 
 
 def read_verdict(text: str, grades: Sequence[int]) -> GradeVerdict | None:
-    """Return the verdict in a reply; None without one, or if its grade is not one of `grades`."""
+    """Return the verdict in a reply, or None if it has no verdict, or its grade is not one of `grades`."""
     reply = read_object(text, "grade") or {}
     grade = whole_number(reply.get("grade"))
     return GradeVerdict(grade, _reason(reply)) if grade is not None and grade in grades else None

@@ -78,7 +78,8 @@ class QuestEval:
         return problems
 
     def content_hash(self) -> str:
-        """Return the SHA-256 (hex) of the published questions, "" without any. It is part of the identity.
+        """Return the SHA-256 (hex) of the published questions, or "" if `questions_file` is empty. It is part of the
+        identity.
 
         Raises DataError if a file is missing.
         """

@@ -30,7 +30,8 @@ class BertScore:
     There are no IDF weights and no rescaling by a baseline.
     Level: sample. Range: at most 1, with trained models between 0.3 and 1, no unit, larger is better. Tokenizer: the
     model's. It reads answers and references up to the model's maximum length (512 tokens for BERT, about as many
-    Chinese characters). Empty answer: 0. Blank references are left out; a sample without any other is NOT_APPLICABLE.
+    Chinese characters). Empty answer: 0. Blank references are left out; a sample that has no other reference is
+    NOT_APPLICABLE.
     Source: Zhang et al. 2020, "BERTScore: Evaluating Text Generation with BERT", equations for P, R and F_BERT.
 
     `model` is a BERT-like encoder (BERT, RoBERTa, MacBERT, ELECTRA, DeBERTa): an id on the Hugging Face hub with its

@@ -24,7 +24,7 @@ class Bleu:
     Level: corpus, so a single sample has no value (NaN). Range: [0, 1], no unit, larger is better. Tokenizer:
     sacreBLEU's, by `language`: "zh" (Chinese characters, 13a for the rest), "en" (13a) or "char". Empty answer: an
     empty hypothesis, which adds its reference's length to the brevity penalty. Blank references are left out; a sample
-    without any other is NOT_APPLICABLE. Samples may have different numbers of references.
+    that has no other reference is NOT_APPLICABLE. Samples may have different numbers of references.
     Source: Papineni et al. 2002, "BLEU"; Post 2018, "A Call for Clarity in Reporting BLEU Scores".
     """
 
@@ -91,14 +91,15 @@ class Bleu:
             log_precision = np.log(_smooth(n_matched) / n_total).mean(axis=-1)
             log_brevity_penalty = np.minimum(0.0, 1.0 - reference_length / answer_length)
             score = np.exp(log_precision + log_brevity_penalty)
-        # As in sacreBLEU, the score is 0 without any match, or if the corpus is too short for a 4-gram.
+        # As in sacreBLEU, the score is 0 if nothing matches, or if the corpus is too short for a 4-gram.
         has_score = n_matched.any(axis=-1) & n_total.all(axis=-1)
         bleu: NDArray[np.float64] = np.where(reference_length > 0, np.where(has_score, score, 0.0), np.nan)
         return bleu
 
 
 def _closest_lengths(lengths: NDArray[np.int64], references: Units, sample: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return per sample the length of the reference closest in length to the answer; 0 without a reference.
+    """Return per sample the length of the reference closest in length to the answer, or 0 if the sample has no
+    reference.
 
     Of two equally close references, the shorter one counts.
     """

@@ -26,8 +26,8 @@ class Contains:
     `fact_form`. The parts are the sample's `answer_parts`. A sample without parts has a single one, with its references
     as wordings, and the two metrics are equal.
     Level: sample. Range: 0 or 1, the mean is a share; larger is better. Tokenizer: none. Empty answer: 0. Wordings that
-    normalise to nothing are left out; a sample without any other is NOT_APPLICABLE. Other content of the answer does
-    not count, so the metric favours long answers.
+    normalise to nothing are left out; a sample that has no other wording is NOT_APPLICABLE. Other content of the answer
+    does not count, so the metric favours long answers.
     Source: Chen et al. 2024, "Benchmarking Large Language Models in Retrieval-Augmented Generation" (RGB), accuracy.
     """
 

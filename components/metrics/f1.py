@@ -24,7 +24,7 @@ class F1:
     OmniEval's normal form, which is words joined by spaces. Spaces count as in the published code, so texts that share
     nothing but spaces score above 0.
     Level: sample. Range: [0, 1], no unit, larger is better. Tokenizer: jieba words with HMM by default. Empty answer:
-    0. References that normalise to nothing are left out; a sample without any other is NOT_APPLICABLE.
+    0. References that normalise to nothing are left out; a sample that has no other reference is NOT_APPLICABLE.
     Source: Rajpurkar et al. 2016, "SQuAD", section 6.1; unlike there, `f1` does not remove articles ("a", "the").
     """
 

@@ -20,8 +20,8 @@ class PassageCoverage:
     Level: sample. Range: [0, 1], no unit, larger is better. Tokenizer: none; characters, white space included. A
     character in several gold units or several chunks counts once. A unit without positions is its whole document. Only
     the alternative unit with the largest share in the context counts. Units of documents outside the corpus are left
-    out; a sample without any other is NO_GOLD. Empty context: 0. A `strict` metric has "_strict" in its name. Give it
-    no spans that represent copies of the gold. Source: this project. It is recall in characters, so that one measure
+    out; a sample that has no other unit is NO_GOLD. Empty context: 0. A `strict` metric has "_strict" in its name. Give
+    it no spans that represent copies of the gold. Source: this project. It is recall in characters, so that one measure
     compares all chunkings.
     """
 

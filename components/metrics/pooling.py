@@ -1,8 +1,9 @@
-"""Partial pooling of a topic x task matrix: fields with few samples borrow from their topic, their task and all fields.
+"""Partial pooling of the matrix fields of topics x tasks.
 
-A field's value is modelled as mean + topic + task + residual, each with its own variance. The measurement error of a
-field shrinks with its number of clusters. The estimate of a field is its raw value shrunk towards the prediction from
-its topic and task. The shrinkage is stronger if the field has few samples, and if topics, tasks and fields are similar.
+A matrix field with few samples borrows from its topic, its task and all matrix fields. Its value is modelled as mean +
+topic + task + residual, each with a separate variance. The measurement error of a matrix field shrinks with its number
+of clusters. The estimate of a matrix field is its raw value shrunk towards the prediction from its topic and task. The
+shrinkage is stronger if the matrix field has few samples, and if topics, tasks and matrix fields are similar.
 Source: Efron & Morris 1975, "Data analysis using Stein's estimator"; Henderson 1975 (the equations); Gelman & Hill
 2007, chapter 12; Chung, Rabe-Hesketh et al. 2013, "A nondegenerate penalized likelihood estimator for variance
 parameters in multilevel models".
@@ -18,7 +19,7 @@ Places = NDArray[np.int64]
 
 _FEWEST_FIELDS = 6
 _FEWEST_DEGREES = 5
-"""Fewest degrees of freedom for the variance between the clusters of a field."""
+"""Fewest degrees of freedom for the variance between the clusters of a matrix field."""
 
 _N_STEPS = 25
 _LARGEST_STEP = 2.0
@@ -27,7 +28,7 @@ _DONE = 0.1
 
 
 class Fields(NamedTuple):
-    """Fields of a matrix that have a value, as columns [n_fields].
+    """Matrix fields that have a value, as columns [n_fields].
 
     `topic` and `task` are numbers (0, 1, ...). `value` is the raw value, and `error` its standard error, NaN if
     unknown. `n_effective` and `n_clusters` count clusters.
@@ -42,7 +43,7 @@ class Fields(NamedTuple):
 
 
 class Pooled(NamedTuple):
-    """Estimates of the fields with their standard errors, float64[n_fields]."""
+    """Estimates of the matrix fields with their standard errors, float64[n_fields]."""
 
     value: Values
     error: Values
@@ -52,7 +53,7 @@ class _System(NamedTuple):
     """Henderson's equations for given variances, with their solution.
 
     `effects` are mean, topics and tasks. `inverse` is the inverse of the coefficients. `information` is the information
-    of the fields about the effects, and `squares` the same with squared weights.
+    of the matrix fields about the effects, and `squares` the same with squared weights.
     """
 
     weight: Values
@@ -63,10 +64,10 @@ class _System(NamedTuple):
 
 
 def pool(fields: Fields) -> Pooled | None:
-    """Return the pooled estimates of the fields, or None if there are too few data.
+    """Return the pooled estimates of the matrix fields, or None if there are too few data.
 
-    The data are too few with fewer than two topics, two tasks or six fields, with too few fields of several clusters,
-    or without variance within fields.
+    The data are too few with fewer than two topics, two tasks or six matrix fields, with too few matrix fields of
+    several clusters, or without variance within matrix fields.
     """
     noise = _noise(fields)
     n_topics, n_tasks = len(np.unique(fields.topic)), len(np.unique(fields.task))
@@ -74,7 +75,7 @@ def pool(fields: Fields) -> Pooled | None:
         return None
     variances = _variances(fields, noise)
     system = _solve(fields, noise, variances)
-    signal = variances[2] * system.weight  # the share of a field's deviation that is not noise
+    signal = variances[2] * system.weight  # the share of a matrix field's deviation that is not noise
     expected = _expected_values(fields, system.effects)
     value = expected + signal * (fields.value - expected)
     variance = signal * noise + (1 - signal) ** 2 * _expected_variance(fields, system.inverse)
@@ -82,7 +83,10 @@ def pool(fields: Fields) -> Pooled | None:
 
 
 def _noise(fields: Fields) -> Values | None:
-    """Return the variance of every field's raw value. The variance between clusters is assumed equal in all fields."""
+    """Return the variance of the raw value of every matrix field.
+
+    The variance between clusters is assumed to be equal in all matrix fields.
+    """
     degrees = np.where(np.isfinite(fields.error), fields.n_clusters - 1, 0.0)
     if degrees.sum() < _FEWEST_DEGREES:
         return None
@@ -171,14 +175,14 @@ def _sums(fields: Fields, values: Values) -> Values:
 
 
 def _expected_values(fields: Fields, effects: Values) -> Values:
-    """Return mean + topic + task of every field."""
+    """Return mean + topic + task of every matrix field."""
     n_topics = fields.topic.max() + 1
     sums: Values = effects[0] + effects[1 + fields.topic] + effects[1 + n_topics + fields.task]
     return sums
 
 
 def _expected_variance(fields: Fields, inverse: Values) -> Values:
-    """Return the variance of mean + topic + task of every field, float64[n_fields]."""
+    """Return the variance of mean + topic + task of every matrix field, float64[n_fields]."""
     n_topics = fields.topic.max() + 1
     places = np.stack([np.zeros_like(fields.topic), 1 + fields.topic, 1 + n_topics + fields.task], axis=1)
     variance: Values = inverse[places[:, :, np.newaxis], places[:, np.newaxis, :]].sum(axis=(1, 2))

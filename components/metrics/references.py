@@ -44,8 +44,8 @@ def best_over_references(
 ) -> Scores:
     """Return per sample the largest similarity of its answer and a reference, as the scores of a mean.
 
-    References without a unit are left out; a sample without any other is NOT_APPLICABLE. Raises ComponentError if the
-    answers or references do not belong to `samples`.
+    References without a unit are left out; a sample that has no other reference is NOT_APPLICABLE. Raises
+    ComponentError if the answers or references do not belong to `samples`.
     """
     pairs = pair_units(samples, answers, references)
     return best_pair_scores(pairs.sample, similarity(pairs.answers, pairs.references), len(samples))

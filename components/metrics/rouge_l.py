@@ -23,7 +23,7 @@ class RougeL:
     `rouge_l` leaves out white space. `rouge_l_crud_compat` counts white-space tokens as words, as the published
     CRUD-RAG code does. The two are equal for texts without white space. Level: sample. Range: [0, 1], no unit, larger
     is better. Tokenizer: jieba words with HMM by default. Empty answer: 0. References without a word are left out; a
-    sample without any other is NOT_APPLICABLE.
+    sample that has no other reference is NOT_APPLICABLE.
     Source: Lin 2004, "ROUGE: A Package for Automatic Evaluation of Summaries", section 3.1, with beta = 1.
     """
 

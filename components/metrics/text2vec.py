@@ -34,8 +34,8 @@ class Text2VecSimilarity:
     Level: sample. Range: [-1, 1], no unit, larger is better. Tokenizer: the model's, which reads only the first 256
     tokens of a text (including [CLS] and [SEP]), after stripping white space. Pooling: as the model's folder defines
     it, for text2vec-base-chinese the mean over tokens. Empty answer: 0, as in text2vec's Similarity. It counts here,
-    while CRUD-RAG drops the sample from its mean. Blank references are left out; a sample without any other is
-    NOT_APPLICABLE.
+    while CRUD-RAG drops the sample from its mean. Blank references are left out; a sample that has no other reference
+    is NOT_APPLICABLE.
     Source: text2vec, `Similarity.get_score`, as called by CRUD-RAG's `src/metric/common.py` under the name bert_score.
 
     `model` is an id on the Hugging Face hub with its commit as `revision`, or a local folder with revision "". No code

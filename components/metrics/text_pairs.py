@@ -20,9 +20,9 @@ def best_text_over_references(
 ) -> Scores:
     """Return per sample the largest similarity of its answer and a reference, as the scores of a mean.
 
-    Blank references are left out; a sample without any other is NOT_APPLICABLE. A blank answer scores 0. `similarity`
-    is called once with all remaining pairs, or not at all without any. Raises ComponentError if the answers or
-    references do not belong to `samples`.
+    Blank references are left out; a sample that has no other reference is NOT_APPLICABLE. A blank answer scores 0.
+    `similarity` is called once with all remaining pairs, unless no pair remains. Raises ComponentError if the answers
+    or references do not belong to `samples`.
     """
     require_texts_of(samples, answers, references)
     rows = [row for row, reference in enumerate(references.texts) if reference.strip()]

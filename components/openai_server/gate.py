@@ -67,7 +67,7 @@ class Tokens:
 
 
 def n_tokens_at_most(n_bytes: int) -> int:
-    """Return the maximum number of tokens of `n_bytes` bytes of UTF-8.
+    """Return an estimate of the tokens of `n_bytes` bytes of UTF-8, above the number in usual texts.
 
     An English token has more than three bytes. A Chinese character has three, and is seldom more than one token.
     """

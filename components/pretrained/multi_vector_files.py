@@ -61,7 +61,8 @@ def require_token_vectors(model: str, revision: str) -> None:
 
 
 def side_prompt(model: str, revision: str, side: Side, override: str | None) -> str:
-    """Return the text before all texts of a side: `override`, or for None the text in the files, "" without one.
+    """Return the text before all texts of a side: `override`, or for None the text in the files, or "" if they have no
+    such text.
 
     Raises ComponentError if the model cannot be reached.
     """

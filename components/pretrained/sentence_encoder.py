@@ -57,8 +57,8 @@ _PROMPT_NAMES = {Side.QUERY: ("query",), Side.PASSAGE: ("document", "passage", "
 
 
 def side_prefix(model: str, revision: str, side: Side, override: str | None) -> str:
-    """Return the prefix of all texts of a side: `override`, or for None the prefix in the model's folder, "" without
-    one.
+    """Return the prefix of all texts of a side: `override`, or for None the prefix in the model's folder, or "" if
+    it has no prefix.
 
     Raises ComponentError if the model cannot be reached.
     """
@@ -142,7 +142,7 @@ def load_encoder(model: str, revision: str, settings: SentenceEncoder, device: s
 
 
 def pooling_place(encoder: "SentenceTransformer") -> int | None:
-    """Return the position of the pooling among the modules; None without a single one."""
+    """Return the position of the pooling among the modules, or None unless exactly one is a pooling."""
     from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
 
     indices = [index for index, module in enumerate(encoder) if isinstance(module, PoolingModule)]

@@ -18,7 +18,7 @@ _REQUIRED, _HISTORY = ("{question}", "{context}"), "{history}"
 
 @dataclass(frozen=True)
 class PromptByKind:
-    """Templates by the kind of a sample, with `default` for kinds without one.
+    """Templates by the kind of a sample, with `default` for kinds that have no template.
 
     The places {question}, {context} and {history} are filled in. Nothing else is replaced, and inserted text is never
     read as a template. Each passage is written as `passage` with {n} (its number, from 1), {text} (stripped), and

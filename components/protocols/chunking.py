@@ -34,7 +34,7 @@ class DescribingChunker(Chunker, Protocol):
     """A chunker that knows metadata of its chunks. Prompts show it with the metadata of the document."""
 
     def facts(self, documents: Documents, chunks: Spans) -> Sequence[Mapping[str, str]]:
-        """Return the metadata of each chunk by name; {} for a chunk without any."""
+        """Return the metadata of each chunk by name, {} for a chunk that has none."""
 
 
 @runtime_checkable

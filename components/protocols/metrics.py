@@ -170,4 +170,4 @@ class JudgesByGold(JudgedMetric, Protocol):
         """True if it does: `prepare_by_gold` is then called in place of `prepare`."""
 
     def prepare_by_gold(self, samples: Sequence[Sample], gold: Sequence[Sequence[str]], ask: Ask) -> JudgePreparation:
-        """Return the same as `prepare`. `gold` has the texts of each sample's gold evidence that is in the corpus."""
+        """Return what `prepare` returns. `gold` has the texts of each sample's gold evidence in the corpus."""

@@ -10,7 +10,7 @@ from components.records.samples import Sample
 
 @dataclass(frozen=True)
 class AskedText:
-    """The `text` that a language model wrote about one item, "" without an answer.
+    """The `text` that a language model wrote about one item, or "" if it gave no answer.
 
     `unread` then says why the reply could not be parsed, or `failed` why the request failed.
     """

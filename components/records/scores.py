@@ -52,7 +52,7 @@ class JudgeInput:
 
 @dataclass(frozen=True)
 class AnswerCheck:
-    """The verdict of a check on an answer: whether the passages support it, None without a verdict.
+    """The verdict of a check on an answer: whether the passages support it, or None if there is no verdict.
 
     The findings are statements that the passages do not support, and statements of the passages that the answer lacks.
     An answer with a finding is revised. `unread` is the reason why a model's reply could not be read, `failed` the

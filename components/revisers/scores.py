@@ -63,7 +63,7 @@ class SupportedAfter:
         return self.reviser.llm
 
     def n_requests_per_sample(self, n_passages: int) -> int:
-        """Return 1, or 0 without passages."""
+        """Return 1, or 0 if there are no passages."""
         return min(n_passages, 1)
 
     def prepare(self, samples: Sequence[Sample], ask: Ask) -> JudgePreparation:

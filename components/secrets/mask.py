@@ -37,7 +37,7 @@ _FIELD = re.compile(  # "name": "value", name=value, Name: value
 )
 _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
 _SIGNS = re.compile(r"://|[=:]|Bearer|Basic|BEGIN|[-_]\w{16}|A[KS]IA|AIza|eyJ")
-"""Text without any of these contains nothing that looks like a secret."""
+"""Text that contains none of these has nothing that looks like a secret."""
 
 
 class Mask:

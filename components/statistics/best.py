@@ -23,7 +23,7 @@ class BestCells(NamedTuple):
 
     `p` float64[n_cells] is the probability that chance puts a truly best cell this far behind another cell; NaN without
     samples. `critical` is the difference between any two cells that chance exceeds only with probability alpha. It is
-    in standard errors of that difference, and None without samples.
+    in standard errors of that difference, and None if there are no samples.
     """
 
     p: NDArray[np.float64]

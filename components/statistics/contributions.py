@@ -81,7 +81,9 @@ class Contributions:
 
     @property
     def n_effective(self) -> float:
-        """Number of equally large clusters with the same precision (Kish's effective number); 0 without clusters."""
+        """Number of equally large clusters with the same precision (Kish's effective number); 0 if there are no
+        clusters.
+        """
         squares = float((self.shares**2).sum())
         return float(self.shares.sum()) ** 2 / squares if squares else 0.0
 

@@ -28,9 +28,9 @@ def benjamini_hochberg(p: ArrayLike) -> NDArray[np.float64]:
     """Return p-values adjusted for the false discovery rate, float64[n], each between its raw value and 1.
 
     If tests with an adjusted p of at most alpha are called findings, on average at most a share alpha of the findings
-    is false (0 without findings). This holds for independent p-values and for positively dependent ones. Without true
-    differences, the probability of any finding is therefore at most alpha. NaN marks a test without a p-value. It
-    stays NaN and does not count.
+    is false (0 if there are no findings). This holds for independent p-values and for positively dependent ones.
+    Without true differences, the probability of any finding is therefore at most alpha. NaN marks a test without a
+    p-value. It stays NaN and does not count.
     Source: Benjamini & Hochberg 1995; Benjamini & Yekutieli 2001, Annals of Statistics 29(4) (positive dependence).
     """
     raw = np.asarray(p, dtype=np.float64)
@@ -45,7 +45,7 @@ def benjamini_hochberg(p: ArrayLike) -> NDArray[np.float64]:
 
 def selected_level(p: ArrayLike, alpha: float) -> float:
     """Return the level for further tests within each finding of `benjamini_hochberg`: alpha times the share of findings
-    among the tests; 0 without findings.
+    among the tests, or 0 if there are no findings.
 
     Suppose that every finding is a family of claims, and the probability of any false claim in a family is at most this
     level. Then, on average, at most a share alpha of the examined families has a false claim.

@@ -50,7 +50,7 @@ class RightOrWrong:
 
 
 def right_or_wrong(scores: SampleScores, weights: NDArray[np.float64]) -> list[RightOrWrong | None]:
-    """Return a RightOrWrong for each difference between cells, or None for a difference without any disagreement.
+    """Return a RightOrWrong for each difference between cells, or None for a difference if the cells never disagree.
 
     Each difference is a sum of the cells times `weights`, float64[n_cells, n]. Its positive weights add up to 1 and its
     negative weights to -1. Return None for all differences if scores are not means of 0 and 1.

@@ -17,7 +17,7 @@ class SourceCorpus(Protocol):
 
     @property
     def titles(self) -> Mapping[str, str]:
-        """Titles by document id; "" for a document without one."""
+        """Titles by document id, "" for a document that has no title."""
 
     @property
     def topics(self) -> Sequence[Topic]:

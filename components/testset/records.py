@@ -59,11 +59,11 @@ class Draft:
     """A question that may become a sample of the set.
 
     `id` is unique in a run, and equal in repeated runs. `gold` is empty until the quotes are located. `expression` is
-    the writer's computation of a number in the answer ("(120 - 100) / 100"), "" without one. Turns of one conversation
-    share the id `conversation`. `turn` is the number of this turn, from 0, and `history` holds the earlier turns.
-    `removed` are documents that must not be in the released corpus, because they would make the sample trivial. `notes`
-    are named facts for readers, such as the words that a planted error replaced. `was_corrected` is true after a
-    correction by an inspection.
+    the writer's computation of a number in the answer ("(120 - 100) / 100"), or "" if nothing was computed. Turns of
+    one conversation share the id `conversation`. `turn` is the number of this turn, from 0, and `history` holds the
+    earlier turns. `removed` are documents that must not be in the released corpus, because they would make the sample
+    trivial. `notes` are named facts for readers, such as the words that a planted error replaced. `was_corrected` is
+    true after a correction by an inspection.
     """
 
     id: str

@@ -12,7 +12,7 @@ def markdown_row(cells: Iterable[str]) -> str:
 def markdown_table(rows: Iterable[Sequence[str | None]]) -> str:
     """Return a table whose first row with text is the head, because Markdown requires one.
 
-    Rows without text are left out. Return "" without rows.
+    Rows without text are left out. Return "" if there are no rows.
     """
     written = [[cell or "" for cell in row] for row in rows if any(cell and cell.strip() for cell in row)]
     if not written:

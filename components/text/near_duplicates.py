@@ -135,7 +135,9 @@ def overlap(one: Shingles, other: Shingles) -> float:
 
 
 def contained_share(text: str, others: Sequence[str]) -> float:
-    """Return the share of a text's shingles, of 8 characters, that the others contain together; 0 without shingles."""
+    """Return the share of a text's shingles, of 8 characters, that the others contain together, or 0 if it has no
+    shingles.
+    """
     shingles = shingles_of(text, CONTAINED_SHINGLE_CHARACTERS)
     shared = [np.isin(shingles, shingles_of(other, CONTAINED_SHINGLE_CHARACTERS)) for other in others]
     return float(np.any(shared, axis=0).mean()) if shared and len(shingles) else 0.0

@@ -50,7 +50,7 @@ class Outline:
             self.sections.append(Section(start, end, tuple(title for _, title in path), page))
 
     def at(self, position: int) -> Section:
-        """Return the section of a character; an empty section for a text without any."""
+        """Return the section of a character; an empty section if the text has no sections."""
         number = bisect_right(self._starts, position) - 1
         return self.sections[number] if number >= 0 else Section(0, 0, (), 0)
 

@@ -92,8 +92,8 @@ def _import(path: str) -> Any:
 def function_problems(
     function: object, first: str, optional: str, parameters: Parameters, group: str = "pipeline"
 ) -> list[str]:
-    """Return one message per reason why `function(first, **parameters)` cannot be called. `first` is "" without a first
-    argument.
+    """Return one message per reason why `function(first, **parameters)` cannot be called. `first` is "" if there is no
+    first argument.
 
     It is also passed `optional` if it has a parameter of that name. `group` has the parameters.
     """

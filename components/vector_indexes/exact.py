@@ -110,7 +110,7 @@ def _obstacle(n: int) -> str:
 
 
 def n_gpus() -> int:
-    """Return the number of GPUs that FAISS can use; 0 without GPU support."""
+    """Return the number of GPUs that FAISS can use, or 0 if it does not support GPUs."""
     with loading():
         import faiss
 

@@ -44,7 +44,9 @@ def inherited_failure(stage: AnyStage, failed: Mapping[str, StageRun]) -> StageR
 
 
 def user_code_note(stage: AnyStage) -> str:
-    """Return a note for an error message with the users' classes and functions that a stage runs. "" without any."""
+    """Return a note for an error message with the users' classes and functions that a stage runs, or "" if it runs none
+    of theirs.
+    """
     classes = (cls for part in stage.components() for cls in (type(part), code_class(part)))
     names = dict.fromkeys(class_name(cls) for cls in classes if not is_ours(cls))
     return f" (your code in this stage: {', '.join(names)})" if names else ""

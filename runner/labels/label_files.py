@@ -226,7 +226,7 @@ def _list_in_cell(row: Mapping[str, str], name: str, location: str) -> list[str]
 
 
 def answer_in_record(record: Record, number: str, location: str) -> JudgeInput:
-    """Return the answer in a record with its question and passages. `number` is the id of a record without one."""
+    """Return the answer in a record with its question and passages. `number` is the id if the record has none."""
     sample = Sample(
         id=optional_text(record, "id", location) or number,
         subset=UNNAMED,

@@ -75,8 +75,8 @@ def explain_error(error: Exception, overrides: Sequence[str]) -> str:
 
 
 def _replaced_settings(overrides: Sequence[str]) -> str:
-    """Return a message about an override such as run=x, which sets a node of settings to a plain value; ""
-    without one.
+    """Return a message about an override such as run=x, which sets a node of settings to a plain value, or
+    "" if no override does.
     """
     values = {key_of(each): each.partition("=")[2] for each in overrides}
     plain = {key: value for key, value in values.items() if "." not in key and not value.startswith("{")}

@@ -99,7 +99,9 @@ def _n_with_gold(data: Data) -> int:
 
 
 def _answer_headline(cells: Sequence[PlannedCell], data: Data, store: Store) -> str:
-    """Return the first metric of answers that half of the samples of a data set can have; "" without one."""
+    """Return the first metric of answers that half of the samples of a data set can have, or "" if no metric has that
+    many.
+    """
     if all(cell.request.cell.answerer.answers_from is AnswersFrom.NOTHING for cell in cells):
         return ""
     metrics = PlannedMetrics([cell for cell in cells if cell.graph.data.key == data.key], data, store)
@@ -113,8 +115,10 @@ def headline_of(cells: Sequence[Cell], *, has_answer_parts: bool = False) -> str
 
     Handles given passages and answer parts; `planned_headline` handles the other two exceptions of
     docs/run-settings.md.
+
     If no language model answers or judges, return the first metric of retrieval, because the answers of a stand-in say
     little about a pipeline. This does not apply to given passages: for them, retrieval metrics only measure the input.
+
     If answers rank the cells, and the data set lists what they must contain (`has_answer_parts`), return
     `contains_all`.
     """

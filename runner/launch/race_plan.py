@@ -50,7 +50,7 @@ class PlannedRace:
 def plan_race(
     cells: Sequence[PlannedCell], headline: str, store: Store, *, is_part: bool = False
 ) -> PlannedRace | None:
-    """Return the race that the cells' settings ask for; None without one, or if no cell asks a model.
+    """Return the race that the cells' settings ask for, or None if they ask for no race, or no cell asks a model.
 
     `headline` is the metric that ranks the cells. With `is_part`, other processes run other cells. Raises ConfigError
     with the reasons why these cells cannot race.

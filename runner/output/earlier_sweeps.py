@@ -45,7 +45,7 @@ def earlier_sweep(
     """Return the sweep in `results_dir` with the most of the `planned` cells (ids), the newest if several have as many.
 
     Only sweeps count in which two cells over this data, with these groups of samples, differ in the metric. Returns
-    None without such a sweep. Unreadable sweeps are skipped, because the plan can do without.
+    None if there is no such sweep. Unreadable sweeps are skipped, because the plan does not need them.
     """
     for folder, joined, larger_is_better in _sweeps(results_dir, data_key, metric, planned, groups):
         scores = SampleScores(joined.statistics, joined.clusters, joined.strata, joined.combine)

@@ -28,7 +28,7 @@ def cell_files(folder: Path, cell: CellResult) -> dict[str, Content]:
 
 
 def _metrics_table(cell: CellResult) -> dict[str, Json]:
-    """Return all metrics except the fields of the matrix, which have separate tables."""
+    """Return all metrics except those of matrix fields, which have separate tables."""
     return {
         "columns": ["subset", "metric", "value", "low", "high", "n"],
         "data": [

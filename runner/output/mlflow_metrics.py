@@ -32,7 +32,7 @@ def logged_metrics(cell: CellResult, headline: str = "", *, every: bool = False)
     """Yield the metrics of a cell by MLflow's names: their values, what the cell cost, latencies and counts.
 
     All metrics are logged over all samples, and the first metrics of leaderboards over subsets, tasks and topics. With
-    `every`, all metrics are logged over all subsets and fields of the matrix, and also the seconds of each kind of
+    `every`, all metrics are logged over all subsets and matrix fields, and also the seconds of each kind of
     stage. Without it, these are only in the cell's tables and in `cell.json`. If a data set names no subsets, the
     unnamed subset of all samples is left out.
     """
@@ -61,5 +61,5 @@ def logged_metrics(cell: CellResult, headline: str = "", *, every: bool = False)
 
 
 def is_field(subset: str) -> bool:
-    """Return True if a subset is a field of the topic x task matrix."""
+    """Return True if a subset is a matrix field."""
     return subset.startswith("matrix/")

@@ -21,14 +21,17 @@ from runner.results.leaderboard_order import (
 )
 
 MOST_TESTED = 60
-"""Cells. All pairs are tested, and a sweep should not wait for more. `python -m analysis compare` has no limit."""
+"""Most cells that are tested. All pairs of cells are compared, and a sweep should not wait longer for that.
+
+`python -m analysis compare` has no limit.
+"""
 
 
 @dataclass(frozen=True)
 class Standings:
     """Cells in the order of leaderboards, and the headline metrics, or [] if no cell has a value that ranks it.
 
-    `lacks_quality` if only their tokens have a value, which ranks no cell.
+    `lacks_quality` is True if only their tokens have a value, which ranks no cell.
 
     `choice` is the cell to take, with the cells that may be as good; None if the cells were not tested. It comes first,
     then the cells with equal values. The others follow in the order of their means, best first.

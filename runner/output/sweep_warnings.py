@@ -46,7 +46,7 @@ def show_answer_states(console: Console, cells: Sequence[CellResult]) -> None:
 
 
 def error_counts(errors: Mapping[str, int]) -> str:
-    """Format the number of errors of each class: "3 timeout, 1 rate_limit"; "" without errors."""
+    """Format the number of errors of each class: "3 timeout, 1 rate_limit". Return "" if there are no errors."""
     return ", ".join(f"{n:,} {error_class}" for error_class, n in errors.items())
 
 

@@ -82,7 +82,7 @@ def show_leaderboard(
 def show_stopped(console: Console, cells: Sequence[CellResult]) -> None:
     """Print the cells that the user or a race stopped, the cells that came furthest first.
 
-    They have no rank. Prints nothing without any.
+    They have no rank. Prints nothing if no cell was stopped.
     """
     if by_user := [cell for cell in cells if cell.status == STOPPED and not cell.race]:
         axes = varying_axes_of(cells)

@@ -71,7 +71,9 @@ class Graph:
 
 
 def graph_of(cell: Cell, data: Data, pool: Data | None = None) -> Graph:
-    """Return all stages of a cell. `pool` is the loaded data set of its few-shot examples, None without examples."""
+    """Return all stages of a cell. `pool` is the loaded data set of its few-shot examples, or None if its prompts have
+    no examples.
+    """
     recorder = _Recorder(_with_groups(cell))
     recorded_cell: Cell = recorder  # type: ignore[assignment]  # it reads as the cell does
     if not recorded_cell.pipeline.is_built_in:
@@ -221,7 +223,7 @@ def _result(cell: Cell, data: Data, retrieval: _Retrieval, cell_answers: CellAns
 
 
 class _Recorder:
-    """A cell that records which of its fields are read. An axis that is never read does not affect the experiment."""
+    """A cell that records which of its fields are read. An axis that is never read does not affect the cell."""
 
     def __init__(self, cell: Cell) -> None:
         self._cell = cell

@@ -1,4 +1,4 @@
-"""The cells of a sweep, as requested and as planned. Equal experiments become one cell."""
+"""The cells of a sweep, as requested and as planned. Requests for the same work become one cell."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -37,9 +37,10 @@ class CellRequest:
 
 @dataclass(frozen=True)
 class PlannedCell:
-    """One experiment. Requests that differ only in options that the experiment does not use belong to the same cell.
+    """One cell. Requests that differ only in options that the cell does not use belong to the same cell.
 
-    `pool` is the loaded data set of its few-shot examples, None without examples. `lines` are facts for the plan.
+    `pool` is the loaded data set of its few-shot examples, or None if its prompts have no examples. `lines` are facts
+    for the plan.
     """
 
     cell_id: str
@@ -51,9 +52,9 @@ class PlannedCell:
 
     @property
     def axes(self) -> dict[str, Json]:
-        """The axes that can change a result. An axis that this experiment does not use is None.
+        """The axes that can change a result. An axis that this cell does not use is None.
 
-        If equal requests differ in an axis, the experiment does not use it. `dataset.key` distinguishes data sets of
+        If equal requests differ in an axis, the cell does not use it. `dataset.key` distinguishes data sets of
         the same name.
         """
         other_axes = [request.job.axes for request in self.same_as]
@@ -96,7 +97,7 @@ def plan_sweep(
     announce: Callable[[str], None] = lambda line: None,
     loaded: Loaded | None = None,
 ) -> SweepPlan:
-    """Plan the cells, in the order requested, and all their stages. Equal experiments become one cell.
+    """Plan the cells, in the order requested, and all their stages. Requests for the same work become one cell.
 
     `announce` receives a line for each data set that is not cached and has to be loaded, which may take a while. Data
     sets in `loaded` are not loaded again, and others are added to it. Raises DataError if a data set has errors, and

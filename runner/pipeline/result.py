@@ -161,7 +161,7 @@ def _errors_by_class(answers: Sequence[Answer]) -> dict[str, int]:
 def _latency_s(answers: Sequence[Answer]) -> dict[str, float]:
     """Return the median (`p50`) and the 95th percentile (`p95`) of the latencies of successful answers.
 
-    {} without any.
+    Return {} if no answer was successful.
     """
     came = [answer.latency_s for answer in answers if answer.state not in (AnswerState.ERROR, AnswerState.NOT_ASKED)]
     if not came:

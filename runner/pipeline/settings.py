@@ -38,7 +38,7 @@ class MetricSettings:
     """Settings of the metrics and of their confidence intervals.
 
     With `credit_copies`, a copy of gold evidence counts as gold. With `without_citations`, metrics of answers read them
-    without their citations.
+    without their citations. The selections by kind are cached, because the cells of a sweep share these settings.
     """
 
     scores: Mapping[str, Metric]
@@ -48,10 +48,7 @@ class MetricSettings:
 
     @cached_property
     def ranking_metrics(self) -> dict[str, RankingMetric]:
-        """Metrics that score rankings.
-
-        The next three properties are cached too, because the cells of a sweep share these settings.
-        """
+        """Metrics that score rankings."""
         return _select_kind(self.scores, RankingMetric)
 
     @cached_property

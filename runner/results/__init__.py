@@ -3,12 +3,12 @@
     <results_dir>/<sweep id>/sweep.json              the request, and the outcome of each cell
     <results_dir>/<sweep id>/leaderboard.csv         the cells, best first
     <results_dir>/<sweep id>/documents_<corpus>.parquet   the documents of a corpus that cells search
-    <results_dir>/<sweep id>/<cell id>/cell.json     one experiment: axes, configuration, metrics
+    <results_dir>/<sweep id>/<cell id>/cell.json     one cell: axes, configuration, metrics
     <results_dir>/<sweep id>/<cell id>/samples.parquet
     <results_dir>/<sweep id>/<cell id>/matrix_<metric>.csv, and .svg for some
 
 A JSON file has one field per line. `cell.json` is written last, so a folder that has one is complete. Its `metrics` are
-identical, byte for byte, whenever the same experiment runs on the same data, interrupted or not. Its `seconds`,
+identical, byte for byte, whenever the same cell runs on the same data, interrupted or not. Its `seconds`,
 `reused` and `host` may differ.
 """
 

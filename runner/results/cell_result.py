@@ -32,7 +32,7 @@ BUILT_IN = "built_in"
 class CellResult:
     """One `cell.json`.
 
-    `axes` are None where the experiment does not use them. `status` is OK or FAILED, with the `reason`; a failed cell
+    `axes` are None where the cell does not use them. `status` is OK or FAILED, with the `reason`; a failed cell
     may have numbers. A cell that a race or the user stopped is STOPPED, and has no metrics.
 
     `race` describes the stop by a race, {} for the user: `{metric, n, n_samples, look, wealth, opponent, behind,
@@ -42,7 +42,7 @@ class CellResult:
     these describe all samples.
 
     `search` says which search proposed the cell: `{strategy, seed, n_cells, n_space, number, axes}`. It was the
-    `number`th cell of at most `n_cells` of the `n_space` cells of the space, which has these axes. {} without a search.
+    `number`th cell of at most `n_cells` of the `n_space` cells of the space, which has these axes. {} if no search did.
 
     `metrics` is `{subset: {metric: {value, n, n_excluded, ci_low, ci_high, n_clusters, method}}}`. `larger_is_better`
     is by metric; None means that neither direction is better, so that the metric ranks nothing. `own_metrics` are
@@ -131,7 +131,7 @@ class SweepResult:
     """One `sweep.json`. `overrides` are the overrides of the whole sweep, e.g. "top_k=2,8".
 
     `cells` have `cell_id`, `status`, `reason`, `axes`, `overrides`, and `same_as`: the overrides of other requests for
-    the same experiment. `headline` is the metric that ranks the cells, "" for the default one. `spent` is what this run
+    the same cell. `headline` is the metric that ranks the cells, "" for the default one. `spent` is what this run
     asked models for and paid, without cached replies: `{n_requests, n_prompt_tokens, n_cached_tokens,
     n_completion_tokens, cost, currency, n_unpriced, n_unanswered}`. `search` describes a search, {} for a grid:
     `{strategy, seed, n_cells, n_space, n_tried, n_failed, n_invalid, is_whole, objectives, axes}`. `is_whole` if every

@@ -55,7 +55,7 @@ def _compare_conditions(choice: Choice, by: str, name: Name, *, larger_is_better
 
 
 def race_winner_text(stopped: Sequence[CellResult]) -> str:
-    """Return what the only cell that a race did not stop has won; "" without stopped cells.
+    """Return what the only cell that a race did not stop has won, or "" if no cell was stopped.
 
     Returns "" also if the user stopped one: it might have won, and it may have stopped others of the race.
     """

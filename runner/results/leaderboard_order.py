@@ -159,6 +159,6 @@ def direction_sign(metric: str, cells: Iterable[CellResult]) -> int:
 
 
 def best_value(values: Iterable[float | None], sign: int) -> float | None:
-    """Return the best value, None without values or if no direction is better."""
+    """Return the best value, or None if there are no values or no direction is better."""
     known = [value for value in values if value is not None]
     return max(known, key=lambda value: sign * value) if known and sign else None

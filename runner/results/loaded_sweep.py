@@ -236,7 +236,7 @@ def load(text: str | Path, results_dir: str | Path = RESULTS_DIR) -> LoadedSweep
 def load_together(sweeps: Sequence[str | Path | LoadedSweep], results_dir: str | Path = RESULTS_DIR) -> LoadedSweep:
     """Load the cells of several sweeps, at least one, as one sweep.
 
-    An experiment of several sweeps is one cell, taken from the first sweep in which it succeeded. Raises DataError if a
+    A cell that several of them contain is taken from the first sweep in which it did not fail. Raises DataError if a
     sweep does not exist or cannot be read.
     """
     loaded = [sweep if isinstance(sweep, LoadedSweep) else load(sweep, results_dir) for sweep in sweeps]

@@ -55,7 +55,7 @@ class Testset:
 
     @cached_property
     def titles(self) -> Mapping[str, str]:
-        """Titles of the documents, by id; "" for a document without one."""
+        """Titles of the documents, by id, "" for a document that has no title."""
         return dict(zip(self.documents.ids, self.documents.titles, strict=True))
 
     def next_version(self, samples: Iterable[Sample], edits: Iterable[Edit], about: Mapping[str, Json]) -> "Testset":

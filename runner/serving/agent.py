@@ -68,7 +68,7 @@ def error_for_client(error: RagGridError) -> Exception:
 
 
 def reply(pipeline: Pipeline, question: Question) -> tuple[str | None, dict[str, Json]]:
-    """Return the answer, None without a language model, and the custom outputs."""
+    """Return the answer (None if the pipeline has no language model) and the custom outputs."""
     if not pipeline.has_model:
         return None, {"passages": [vars(passage) for passage in pipeline.search(question)]}
     details = pipeline.answer(question).as_record()

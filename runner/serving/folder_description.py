@@ -51,8 +51,8 @@ class Description:
 
     `axes` are those that influence an answer, by short name. `components` are the configuration nodes that answering
     uses, by field of the cell. `model_folders` maps places in them ("retriever.embedder.model") to folders beside the
-    file. `pool` is the data set of the examples in prompts, {} without examples. `rerankers` is the chosen candidate by
-    set, if there was a choice; "" is for questions of no set.
+    file. `pool` is the data set of the examples in prompts, or {} if the prompts have no examples. `rerankers` is the
+    chosen candidate by set, if there was a choice; "" is for questions of no set.
     """
 
     sweep_id: str

@@ -29,8 +29,8 @@ _PLACES = pa.list_(pa.struct(list(_PLACE.items())))
 
 @dataclass(frozen=True)
 class ComparedAnswer:
-    """Differences for one question, "" without any. `answer` is None if the sweep has no answer or no model, so that
-    nothing can be compared.
+    """Differences for one question, or "" if there are no differences. `answer` is None if the sweep has no answer or
+    no model, so that nothing can be compared.
     """
 
     sample_id: str

@@ -72,7 +72,7 @@ def _add_flaw(verdict: str, prompt: str, claim: str, flawed_share: float) -> str
 
 
 def derive(prompt: str, flawed_share: float) -> str | None:
-    """Return the answer itself, as as many questions as asked for."""
+    """Return the answer itself, once for each requested question."""
     if '"noncommittal":' not in prompt:
         return None
     answer = _text_between(prompt, ("[Answer]", "【回答】"), ("Write ", "请写出 ")).strip()

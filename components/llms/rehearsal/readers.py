@@ -35,7 +35,7 @@ _FOLLOW_UPS = ("那么", "And then: ")
 def vote(prompt: str, flawed_share: float) -> str | None:
     """Return the option whose name occurs most often in the text.
 
-    A document without any name gets an option that depends on its words; a question without any gets none. Voters
+    A document without a name gets an option that depends on its words; a question without words gets none. Voters
     agree, except on documents with a marker and on a share of the others.
     """
     if '"topic":' not in prompt:

@@ -17,7 +17,7 @@ from components.text.normalize import ANSWER_FORM_VERSION
 
 @dataclass(frozen=True)
 class ClosedBook:
-    """A reader without any text must not give the reference (`closed_book`).
+    """A reader without a text must not give the reference (`closed_book`).
 
     Answers that models know, or can guess from the question, do not test retrieval. Applies to questions: a text to
     continue, summarise or correct contains what the reader needs.

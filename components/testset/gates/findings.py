@@ -14,7 +14,7 @@ class Finding(NamedTuple):
 
 
 def verdict_of(findings: Iterable[Finding], tags: bool, only_tagged: Collection[str] = ()) -> GateVerdict:
-    """Return REJECTED for the first finding, or PASSED without any.
+    """Return REJECTED for the first finding, or PASSED if there are no findings.
 
     The verdict is TAGGED if the gate `tags`, or if all findings are among `only_tagged`.
     """

@@ -50,7 +50,7 @@ def shown_gold(gold: Mapping[str, str], corpus: SourceCorpus) -> str:
 
 
 def shown_texts(texts: Sequence[tuple[str, str]]) -> str:
-    """Return each (title, text) as a numbered document; "" without texts."""
+    """Return each (title, text) as a numbered document. Return "" if there are no texts."""
     return "\n".join(
         f"<document {n}>{quote_text(title)}\n{quote_text(text)}\n</document {n}>"
         for n, (title, text) in enumerate(texts, 1)

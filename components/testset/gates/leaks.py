@@ -26,7 +26,7 @@ class Leaks:
     - `reference_in_question`: the question contains the whole words of a reference of at least `shortest_reference`,
       and offers no choice. Earlier turns of a conversation count as part of the question;
     - `gold_wording_in_question`: the question shares a run of `longest_run` or more with the gold, so that a word
-      search finds the gold without any understanding;
+      search finds the gold without understanding;
     - `title_in_question`: the question contains the whole title of a gold document, of at least `shortest_title`.
 
     Lengths are in Chinese or Japanese characters; a word or number of another script counts as two. Width, case and

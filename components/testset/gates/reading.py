@@ -19,7 +19,7 @@ _MATCH = object_schema(reason=TEXT, match=FLAG)
 
 @dataclass(frozen=True)
 class ReadingAttempt:
-    """A reader's answer ("" without one), whether it matches a reference, and why."""
+    """A reader's answer ("" if it gave none), whether it matches a reference, and why."""
 
     answer: str
     matches: bool

@@ -49,7 +49,8 @@ def is_asking(question: str) -> bool:
 
 
 def pointing_words(text: str) -> str:
-    """Return the words that point at a text before the writer ("according to the passage", 上文); "" without any.
+    """Return the words that point at a text before the writer ("according to the passage", 上文), or "" if there are no
+    such words.
 
     Named texts do not count: "the articles of association", "该文化".
     """

@@ -50,7 +50,7 @@ def locate(draft: Draft, texts: Mapping[str, str], most_added: int = 4) -> GateV
     - Gold that occurs in its document more than once is widened by at most `most_added` sentences, alternately after
       and before it, within the extract.
     - Words in several places, and gold that still occurs twice, are `quote_ambiguous`.
-    - An extract without any gold is `evidence_unused`, because a question over several texts needs each. Turns of
+    - An extract without gold is `evidence_unused`, because a question over several texts needs each. Turns of
       conversations and summaries are exempt.
     - Gold in a document that the draft removes from the corpus is `evidence_removed`.
 

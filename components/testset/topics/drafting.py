@@ -93,7 +93,7 @@ class DraftedTopics:
         return Inquiry(wording.request(name, values, Kind.QA, _SCHEMA), self._read)
 
     def _read(self, reply: str) -> tuple[Topic, ...] | None:
-        """Return the first `n_topics` in a reply; None without any, and for an invalid tree."""
+        """Return the first `n_topics` in a reply, or None if it has no topics or its tree is invalid."""
         lists = [value["topics"] for value in json_values(reply) if isinstance(value, dict) and "topics" in value]
         try:
             leaves = [_leaf(item) for item in lists[0]] if lists and isinstance(lists[0], list) else []

@@ -42,7 +42,7 @@ class Options:
         return object_schema(reason=TEXT, topic={"type": "integer", "enum": numbers})
 
     def read(self, reply: str) -> Choice | None:
-        """Return the choice in a reply; None without a valid choice."""
+        """Return the choice in a reply, or None if it has no valid choice."""
         fields = read_object(reply, "topic") or {}
         number = whole_number(fields.get("topic"))
         if number is None or not 0 <= number <= len(self.topics):

@@ -27,7 +27,7 @@ def topics_of(leaves: Iterable[Leaf], location: str, depth: int | None = None) -
     """Return the topics, in order. With `depth`, deeper levels are not topics: their names describe the topic above
     them.
 
-    Raises DataError, which begins with `location`, without any topic, for more than 500 topics, for blank names or
+    Raises DataError, which begins with `location`, if there is no topic, for more than 500 topics, for blank names or
     names of more than 200 characters, for paths of more than 8 names, and for topics that cannot be distinguished.
     """
     merged_leaves = _merge(leaves, location, depth)

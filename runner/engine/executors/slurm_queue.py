@@ -180,7 +180,7 @@ class TaskQueueReader:
         self._known_as_taken = {line["began"] for line in self._journal.new_lines() if "began" in line}
 
     def take(self, waited_s: float) -> SlurmTask | None:
-        """Take a waiting task. Returns None without a suitable task. Raises OSError if the queue cannot be read or
+        """Take a waiting task. Returns None if no task is suitable. Raises OSError if the queue cannot be read or
         written.
 
         Tasks that need no model, or only models that this worker holds, come first. Then come tasks with models that no

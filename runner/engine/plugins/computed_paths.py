@@ -10,7 +10,7 @@ _PLACES = re.compile(
     rb"\b(?:Path|PurePath|__file__|__path__|__spec__|__loader__|resources|dirname|getcwd|chdir|open|get_data"
     rb"|get(?:source|abs)?file|PackageLoader|FileSystemLoader)\b"
 )
-"""Names used to build paths. In a module without any of them, slashes are arithmetic or URLs."""
+"""Names used to build paths. In a module that has none of them, slashes are arithmetic or URLs."""
 
 _LISTING = frozenset(
     {

@@ -82,7 +82,7 @@ def load_plugins(packages: Iterable[str]) -> list[str]:
 
 
 def ensure_loaded(packages: Iterable[str]) -> None:
-    """Take snapshots as `load_plugins` does, but only of packages without one in this process."""
+    """Take snapshots as `load_plugins` does, but only of packages of which this process has no snapshot."""
     tops = _top_levels(packages)
     if any(top not in _state.snapshots for top in tops):
         read: dict[str, Mapping[str, SourceFile]] = {}
@@ -285,7 +285,7 @@ def _are_untouched(snapshot: Snapshot) -> bool:
 
 
 def _find_changed(package: str, files: Mapping[str, SourceFile]) -> SourceFile | None:
-    """Return a file that may have changed since a package's modules read it during their import. None without one."""
+    """Return a file that may have changed since a package's modules read it during their import, or None."""
     read = {name: file for name, file in files.items() if top_level(name) == package and file.is_read}
     if package not in _state.packages:
         return next((file for file in read.values() if _was_clock_set() or not _is_older(file.stamp[2])), None)

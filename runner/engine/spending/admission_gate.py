@@ -73,7 +73,7 @@ def _attempt(llm: LLM, request: Request) -> Attempt:
 
 
 def model_account(model: object) -> Account:
-    """Return the account of a model. A model without one gets an account without limits, which finds its price."""
+    """Return the account of a model. A model that has no account gets one without limits, which finds its price."""
     account = getattr(model, "account", None)
     if isinstance(account, Account):
         return account

@@ -60,7 +60,9 @@ class SharedNumbers:
                 _unlock(file)
 
     def read(self) -> list[float]:
-        """Return the numbers without a lock: a change that is being written may be seen in part. 0 without a file."""
+        """Return the numbers without a lock: a change that is being written may be seen in part. They are 0 if the file
+        does not exist.
+        """
         try:
             with _in_this_process, open_regular(self._path) as file:
                 return self._unpack(file.read(self._format.size))

@@ -28,7 +28,7 @@ TIED = "the annotators were evenly split"
 
 @dataclass(frozen=True)
 class Preparation:
-    """The request of `prepare`. `sweep_dir` is None without a sweep; `shares` sum to 1."""
+    """The request of `prepare`. `sweep_dir` is None if no sweep is given; `shares` sum to 1."""
 
     labels: Path
     judge: str

@@ -31,7 +31,7 @@ class Training:
     """The result of a training.
 
     `settings` are those in `settings.json`, such as `model`, `revision`, `dtype` and `data` (the key of the prepared
-    labels). `losses` are the mean training loss and the validation loss (None without a validation split) of each
+    labels). `losses` are the mean training loss and the validation loss (None if there is no validation split) of each
     epoch, in nats per token of the replies. The adapter is from epoch `kept`, counted from 1. `too_long` are the pairs
     that were left out.
     """

@@ -95,7 +95,7 @@ def _network(settings: Settings) -> Any:
 
 
 def run(trainer: Any, checkpoints: Path, at_once: int) -> None:
-    """Train from the last checkpoint, or from the start without one.
+    """Train from the last checkpoint, or from the start if there is no checkpoint.
 
     Raises ComponentError if `at_once` pairs do not fit in memory, or if the loss is not finite.
     """
@@ -117,7 +117,7 @@ def run(trainer: Any, checkpoints: Path, at_once: int) -> None:
 
 
 def _last_complete_checkpoint(checkpoints: Path) -> str | None:
-    """Return the last complete checkpoint, None without one. A checkpoint is complete if it has the trainer's state."""
+    """Return the last complete checkpoint, or None. A checkpoint is complete if it has the trainer's state."""
     folders = sorted(checkpoints.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]))
     for folder in reversed(folders):
         try:

@@ -152,7 +152,7 @@ class Answers(Stage[Sequence[Answer]], kind="answers", version=4, work=Work.ASKI
 class BaselineAnswers(Stage[Sequence[Answer]], kind="baseline_answers", version=3, work=Work.ASKING):
     """One answer of a stand-in per sample.
 
-    A stand-in reads samples and passages and no prompt, so that changing the prompt does not change the experiment.
+    A stand-in reads samples and passages and no prompt, so that changing the prompt does not change the cell.
     """
 
     codec = AnswersCodec()

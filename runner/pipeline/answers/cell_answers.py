@@ -68,7 +68,7 @@ class CellAnswers:
     """The answers of a cell and its prompts.
 
     `prompts` is () if no language model reads prompts, or if it takes several per answer. `revised` are the revisions
-    that the answers come from, () without a reviser.
+    that the answers come from, or () if the cell has no reviser.
     """
 
     prompts: tuple[Prompts, ...]

@@ -19,7 +19,7 @@ def checked_context(context: Context, hits: Hits, spans: Spans, top_k: int, buil
 
 
 def _problem(context: object, hits: Hits, spans: Spans, top_k: int, n_chunks_per_hit: int) -> str:
-    """Describe a contract violation; "" without one."""
+    """Describe a contract violation, or return "" if the output is valid."""
     if not isinstance(context, Context):
         return f"returned {type(context).__name__}, expected Context"
     chunk, n_queries = context.chunk, len(hits)

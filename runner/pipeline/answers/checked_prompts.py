@@ -127,7 +127,7 @@ def checked_generation(
 
 
 def _answer_problem(answer: object, sample_id: str) -> str:
-    """Describe a contract violation; "" without one."""
+    """Describe a contract violation, or return "" if the output is valid."""
     if not isinstance(answer, GeneratedAnswer) or not isinstance(answer.answer, Answer):
         return f"got {type(answer).__name__} for sample {sample_id!r}, expected a GeneratedAnswer with an Answer"
     if error := answer_error(answer.answer):

@@ -120,7 +120,7 @@ def _shift_piece(piece: tuple[int, int], first: int) -> tuple[int, int]:
 
 
 def _problem(compressions: object, texts: Sequence[Sequence[str]]) -> str:
-    """Describe a contract violation; "" without one."""
+    """Describe a contract violation, or return "" if the output is valid."""
     if not isinstance(compressions, list) or not all(
         isinstance(compressed, CompressedPassages) for compressed in compressions
     ):

@@ -36,7 +36,7 @@ class ChosenExamples(Stage[NDArray[np.int32]], kind="examples", version=1, work=
 
 
 def chosen_examples(examples: Examples, data: Data, pool: Data | None) -> tuple[ChosenExamples, ...]:
-    """Return the examples of a cell from its training split; () without any."""
+    """Return the examples of a cell from its training split, or () if its prompts have no examples."""
     if pool is None:
         return ()
     return (ChosenExamples(examples, data.samples, pool.samples, pool.corpus),)

@@ -212,7 +212,7 @@ def read_revisions(run: Run, parts: Sequence[RevisedPart]) -> dict[str, Revision
 
 
 def revision_columns(run: Run, parts: Sequence[RevisedPart], samples: Sequence[Sample]) -> dict[str, pa.Array]:
-    """Return the columns `first_answer` and `check` of the table of samples; {} without a reviser."""
+    """Return the columns `first_answer` and `check` of the table of samples, or {} if the cell has no reviser."""
     if not parts:
         return {}
     revisions = read_revisions(run, parts)
@@ -224,7 +224,7 @@ def revision_columns(run: Run, parts: Sequence[RevisedPart], samples: Sequence[S
 
 
 def reviser_counts(run: Run, parts: Sequence[RevisedPart]) -> dict[str, ReplyCounts]:
-    """Return the counts of a reviser, by REVISER; {} without one."""
+    """Return the counts of a reviser, by REVISER, or {} if the cell has no reviser."""
     return step_counts(REVISER, [run.read(part.revised) for part in parts])
 
 

@@ -28,7 +28,7 @@ def checked_spans(spans: Spans, lengths: NDArray[np.integer], chunker: object) -
 
 
 def _problem(spans: object, lengths: NDArray[np.integer]) -> str:
-    """Describe a contract violation; "" without one."""
+    """Describe a contract violation, or return "" if the output is valid."""
     if not isinstance(spans, Spans):
         return f"returned {type(spans).__name__}, expected Spans"
     columns = spans.document, spans.start, spans.end
@@ -60,7 +60,7 @@ def check_origins(origins: Origins, texts: Sequence[str], originals: Sequence[st
 
 
 def _origins_problem(origins: object, texts: Sequence[str], originals: Sequence[str]) -> str:
-    """Describe a contract violation; "" without one."""
+    """Describe a contract violation, or return "" if the output is valid."""
     if not isinstance(origins, Origins):
         return f"returned {type(origins).__name__} as origins, expected Origins"
     columns = vars(origins).values()
@@ -99,7 +99,7 @@ def _misplaced_piece(origins: Origins, lengths: NDArray[np.int64], original_leng
 
 
 def _changed_copy(origins: Origins, texts: Sequence[str], originals: Sequence[str]) -> str:
-    """Describe a copy that differs from its original; "" without one."""
+    """Describe a copy that differs from its original, or return "" if all copies are equal to it."""
     rows = zip(*(column.tolist() for column in vars(origins).values()), strict=True)
     for row, (document, start, end, first, last, is_copy) in enumerate(rows):
         if is_copy and texts[document][start:end] != originals[document][first:last]:

@@ -115,7 +115,7 @@ class DistinctFacts(Stage[FactTable], kind="fact_table", in_words="distinct fact
 
 
 def fact_counts(run: Run, stages: Sequence[AskedFacts]) -> dict[str, ReplyCounts]:
-    """Return the counts of facts by a language model under GRAPH; {} without any."""
+    """Return the counts of facts by a language model under GRAPH, or {} if no model found facts."""
     return step_counts(GRAPH, map(run.read, stages))
 
 

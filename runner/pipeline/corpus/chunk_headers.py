@@ -183,7 +183,7 @@ def asked_headers(searched: SearchedTexts) -> tuple[AskedHeaders, ...]:
 
 
 def header_counts(run: Run, stages: Sequence[AskedHeaders]) -> dict[str, ReplyCounts]:
-    """Return the counts of headers by a language model under HEADER; {} without any."""
+    """Return the counts of headers by a language model under HEADER, or {} if no model wrote headers."""
     return step_counts(HEADER, map(run.read, stages))
 
 

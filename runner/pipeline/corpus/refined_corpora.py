@@ -162,7 +162,7 @@ Refined = RefinedCorpus | AskedCorpus
 
 
 def refined_corpora(refiner: Refiner, data: Data) -> tuple[Refined, ...]:
-    """Return the corpus after each step of the refiner; () without steps."""
+    """Return the corpus after each step of the refiner, or () if it has no steps."""
     prefixes = data.corpus_prefixes if any(data.corpus_prefixes) else ()
     corpus: Stage[Documents] = data.corpus
     stages: list[Refined] = []
@@ -228,7 +228,7 @@ def asking_corpora(refined: Sequence[Refined]) -> tuple[AskedCorpus, ...]:
 
 
 def refiner_counts(run: Run, asking: Sequence[AskedCorpus]) -> dict[str, ReplyCounts]:
-    """Return the counts of refinements by a language model under REFINER; {} without any."""
+    """Return the counts of refinements by a language model under REFINER, or {} if no model refined texts."""
     return step_counts(REFINER, map(run.read, asking))
 
 

@@ -69,7 +69,9 @@ class ModelReplies(Protocol):
 
 
 def step_counts(step: str, results: Iterable[ModelReplies]) -> dict[str, ReplyCounts]:
-    """Return the counts of a step by its name, summed over its stages that asked a language model; {} without any."""
+    """Return the counts of a step by its name, summed over its stages that asked a language model. Return {} if no
+    stage did.
+    """
     counts = [ReplyCounts(result.replies, result.usage) for result in results]
     return {step: sum_counts(counts)} if counts else {}
 

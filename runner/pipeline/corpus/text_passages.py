@@ -94,12 +94,12 @@ class QueryPassages(StageGroup):
 
 
 def _first_terms(terms: Sequence[Terms]) -> Terms | None:
-    """Return the terms for the component's tokenizer. None without a tokenizer."""
+    """Return the terms for the component's tokenizer, or None if it has no tokenizer."""
     return terms[0] if terms else None
 
 
 def corpus_terms(tokenizer: WordTokenizer | None, data: Data) -> tuple[CorpusTerms, ...]:
-    """Return the terms of the corpus for a component's tokenizer; () without one."""
+    """Return the terms of the corpus for a component's tokenizer, or () if it has no tokenizer."""
     if tokenizer is None:
         return ()
     blocks = tuple(BlockTerms(tokenizer, block) for block in document_blocks(data))
@@ -107,5 +107,5 @@ def corpus_terms(tokenizer: WordTokenizer | None, data: Data) -> tuple[CorpusTer
 
 
 def query_terms(tokenizer: WordTokenizer | None, queries: Stage[Queries], data: Data) -> tuple[QueryTerms, ...]:
-    """Return the terms of queries for a component's tokenizer; () without one."""
+    """Return the terms of queries for a component's tokenizer, or () if it has no tokenizer."""
     return tuple(QueryTerms(terms.tokenizer, queries, terms) for terms in corpus_terms(tokenizer, data))

@@ -1,4 +1,4 @@
-"""Partially pooled values of the topic x task matrix, for fields with only a few samples."""
+"""Partially pooled values of the matrix fields, some of which have only a few samples."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,7 +14,7 @@ _MATRIX = "matrix/"
 def pooled_entries(
     subsets: Sequence[str], intervals: Sequence[Interval], confidence: float, *, is_share: bool
 ) -> Mapping[str, dict[str, Json]]:
-    """Return `{pooled, pooled_low, pooled_high}` of one metric by name of a field's subset.
+    """Return `{pooled, pooled_low, pooled_high}` of one metric by name of a matrix field's subset.
 
     `intervals` are the metric's Interval over each of the subsets. Values are None if nothing could be scored, or if
     the matrix is too small to fit a model.

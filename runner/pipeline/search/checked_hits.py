@@ -24,12 +24,12 @@ def checked_hits(hits: Hits, n_queries: int, n_chunks: int, component: object, *
 
 
 def n_chunks_in(rankings: Sequence[Hits]) -> int:
-    """Return one more than the largest position in the rankings; 0 without a hit."""
+    """Return one more than the largest position in the rankings, or 0 if they have no hits."""
     return max((int(hits.chunk.max(initial=-1)) for hits in rankings), default=-1) + 1
 
 
 def _problem(hits: object, n_queries: int, n_chunks: int) -> str:
-    """Describe a contract violation; "" without one."""
+    """Describe a contract violation, or return "" if the output is valid."""
     if not isinstance(hits, Hits):
         return f"returned {type(hits).__name__}, expected Hits"
     chunk, score = hits.chunk, hits.score
@@ -50,7 +50,7 @@ def _problem(hits: object, n_queries: int, n_chunks: int) -> str:
 
 
 def _order_problem(hits: Hits) -> str:
-    """Describe the first hit with a higher score than the one before it; "" without one."""
+    """Describe the first hit with a higher score than the one before it, or return "" if the hits are sorted."""
     chunk, score = hits.chunk, hits.score
     for row, column in np.argwhere((chunk[:, 1:] >= 0) & (score[:, 1:] > score[:, :-1]))[:1]:
         return (
@@ -75,7 +75,7 @@ def checked_allowed(allowed: AllowedDocuments, n_samples: int, n_documents: int,
 
 
 def _allowed_problem(allowed: object, n_samples: int, n_documents: int) -> str:
-    """Describe a contract violation; "" without one."""
+    """Describe a contract violation, or return "" if the output is valid."""
     if not isinstance(allowed, AllowedDocuments):
         return f"returned {type(allowed).__name__}, expected AllowedDocuments"
     group, offsets, document = allowed.group, allowed.offsets, allowed.document

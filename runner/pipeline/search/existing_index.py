@@ -92,7 +92,7 @@ class AskedIndex(
 
 
 def _problem(rankings: Sequence[Sequence[IndexedText]], n_queries: int, depth: int) -> str:
-    """Describe a contract violation; "" without one."""
+    """Describe a contract violation, or return "" if the output is valid."""
     if len(rankings) != n_queries:
         return f"found hits for {len(rankings)} queries, expected {n_queries}"
     for row, hits in enumerate(rankings):

@@ -201,7 +201,7 @@ class FilterReport(StepReport):
 def filtered_documents(a_filter: Filter, data: Data, chunks: Stage[Spans]) -> FilteredDocuments | None:
     """Return the documents that may be found, or the chunks if the chunker knows their metadata.
 
-    None without a filter.
+    Return None if the cell has no filter.
     """
     if a_filter.is_open:
         return None

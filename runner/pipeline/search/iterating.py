@@ -50,8 +50,8 @@ class DecidedSearches(Queries):
     """The next queries, at most one per sample.
 
     If no sample needs a further search, the only query is the first question, because a search needs a query. `next`
-    has the query of every sample, "" without a further search. `thoughts` has the rest of the model's reply. `replies`
-    and `usage` count the requests (see `reply_counts`).
+    has the query of every sample, "" if it needs no further search. `thoughts` has the rest of the model's reply.
+    `replies` and `usage` count the requests (see `reply_counts`).
     """
 
     next: Sequence[str]

@@ -52,7 +52,7 @@ def queries_of(variant: object, texts: Sequence[Sequence[str]], n_samples: int) 
 
 
 def _problem(texts: object, n_samples: int) -> str:
-    """Describe a contract violation; "" without one."""
+    """Describe a contract violation, or return "" if the output is valid."""
     if not isinstance(texts, list | tuple):
         return f"returned {type(texts).__name__}, expected a list with the queries of each sample"
     for row, queries in enumerate(texts):

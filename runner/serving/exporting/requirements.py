@@ -44,7 +44,9 @@ def requirements(parts: Iterable[object], code: Path) -> Requirements:
 
 
 def _distributions(imported: Iterable[str]) -> set[str]:
-    """Return the installed distributions that contain these modules. A module without one is an optional import."""
+    """Return the installed distributions that contain these modules. A module that no distribution contains is an
+    optional import.
+    """
     return {name for module in imported for name in _find_distributions(module)}
 
 

@@ -55,7 +55,7 @@ class ExportStore:
         raise self._missing_error("data")
 
     def pool(self, examples: Examples) -> DataFacts | None:
-        """Return the data set of the examples in prompts, None without examples.
+        """Return the data set of the examples in prompts, or None if the prompts have no examples.
 
         Raises DataError if the data set has errors.
         """

@@ -35,7 +35,7 @@ class CellAcceptance:
 
 
 def is_accepted(ratings: Sequence[int], at_least: int) -> bool:
-    """Return True if most of the ratings reach the threshold; False without ratings."""
+    """Return True if most of the ratings reach the threshold, and False if there are no ratings."""
     return 2 * sum(rating >= at_least for rating in ratings) > len(ratings)
 
 

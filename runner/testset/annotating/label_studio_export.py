@@ -155,7 +155,7 @@ class _Results:
                 yield check, chosen.lower() in YES
 
     def _rating(self) -> int | None:
-        """Return the rating, None without any star."""
+        """Return the rating, or None if no star was given."""
         ratings = [value.get("rating") for value in self._values.get("rating", ())]
         if len(ratings) > 1:
             raise DataError(f"{self._location}: got {len(ratings)} ratings, expected one")

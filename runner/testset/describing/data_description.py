@@ -19,8 +19,8 @@ def describe_benchmark(name: str, benchmark: Benchmark) -> dict[str, Json]:
     """Return sizes, lengths, subsets, the matrix of counts, gold, duplicates, leaks and the loader's notes, as JSON
     values.
 
-    `lengths` are in characters: min, median, mean, p99, max, each None without texts. `matrix` is {topic: {task:
-    samples}}.
+    `lengths` are in characters: min, median, mean, p99, max, each None if there are no texts. `matrix` is {topic:
+    {task: samples}}.
     """
     documents, samples = benchmark.documents, benchmark.samples
     return {
@@ -43,7 +43,7 @@ def describe_benchmark(name: str, benchmark: Benchmark) -> dict[str, Json]:
 
 
 def lengths_of(texts: Iterable[str]) -> dict[str, float | None]:
-    """Return min, median, mean, p99 and max of the lengths in characters, each None without texts."""
+    """Return min, median, mean, p99 and max of the lengths in characters, each None if there are no texts."""
     lengths = np.array([len(text) for text in texts], dtype=np.int64)
     if not len(lengths):
         return dict.fromkeys(("min", "median", "mean", "p99", "max"))

@@ -1,4 +1,4 @@
-"""A run: waves of documents and drafts, until every cell of the matrix is full or nothing is left to try."""
+"""A run: waves of documents and drafts, until every matrix field is full or nothing is left to try."""
 
 import logging
 import uuid
@@ -58,7 +58,7 @@ NO_TOPIC = ""
 
 @dataclass
 class GenerationState:
-    """The state of a run. `stopped` is the reason for an early end, "" without one."""
+    """The state of a run. `stopped` is the reason for an early end, "" if the run was completed."""
 
     documents: Documents
     counts: dict[str, int | str]

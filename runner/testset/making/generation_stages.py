@@ -68,7 +68,7 @@ class ChosenTopics(Stage[Topics], kind="testset_topics", version=1):
 
 
 def chosen_topics(run: Run, topics: tuple[ChosenTopics, ...]) -> tuple[Topic, ...]:
-    """Return the topics of all stages, () without topics."""
+    """Return the topics of all stages, or () if they have no topics."""
     return tuple(leaf for stage in topics for leaf in run.read(stage).leaves)
 
 
