@@ -107,7 +107,7 @@ def _notes(rows: Sequence[Candidates], sweep: LoadedSweep) -> list[str]:
     names = CellNames(sweep.cells)
     lines = [COMPARE_ALIKE] if any(each.spans_conditions for each in rows) else []
     lines += [
-        f"cells are named by {names.rule}; each row on its own includes the best cell with 95% confidence",
+        f"cells are named by {names.rule}; each row separately includes the best cell with 95% confidence",
     ]
     if not all(each.is_enough for each in rows):
         lines.append(

@@ -1,6 +1,6 @@
 """python -m benchmarks [NAME ...]: runs benchmarks one after another and prints a table."""
 
-if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
+if __name__ == "__main__":  # first, so that Ctrl-C during the slow imports below ends cleanly
     from runner.console.interruptible import run_main
 
     run_main("benchmarks.__main__")

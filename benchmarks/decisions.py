@@ -218,7 +218,7 @@ def _named(setting: Setting) -> Measure:
 
 
 def _found(setting: Setting) -> Iterator[Measure]:
-    """Measure an effect of the mean stated size, and in each sweep an effect of its own stated size.
+    """Measure an effect of the mean stated size, and in each sweep an effect of the size stated for it.
 
     The latter is found less often, because a sweep whose cells happen to disagree little states too small a size.
     """

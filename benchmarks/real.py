@@ -134,7 +134,7 @@ def _beside_package(name: str, folder: Path, model: Path, own: float) -> Measure
     ]
     alone = float(np.mean(values))
     detail = f"{own:.5f} / {alone:.5f} over {len(values):,} queries, by sentence-transformers alone"
-    # Texts that are equal in the tokens that the model reads tie, and each side orders them in its own way.
+    # Texts that are equal in the tokens that the model reads tie, and each side orders them differently.
     return Measure(f"{name}: NDCG@10, difference", abs(own - alone), "", detail, Bound(0.002))
 
 

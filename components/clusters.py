@@ -19,7 +19,7 @@ class Groups(StrEnum):
     - document: samples that share a gold document, and turns of one conversation. Links through other samples count;
     - source: samples with the same first gold document, assumed to be written from it. A conversation belongs to the
       first gold document of its first turn. Other gold documents link nothing, so samples do not form chains;
-    - none: no dependence. Every sample is its own group, including turns of conversations.
+    - none: no dependence. Every sample is a separate group, including turns of conversations.
 
     Every group of `source` is part of a group of `document`.
     """

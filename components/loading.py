@@ -48,4 +48,4 @@ def cache_slow_loader(load: Callable[P, T]) -> Callable[P, T]:
         with loading():
             return load(*args, **kwargs)
 
-    return functools.cache(timed)  # type: ignore[return-value]  # it has the parameters of `load`
+    return functools.cache(timed)  # type: ignore[return-value]  # `timed` has the parameters of `load`

@@ -45,7 +45,7 @@ def load_pipeline(folder: str | Path, *, trust: bool = False) -> "Pipeline":
     """Load the pipeline of a cell from a folder that `python -m runner.export` wrote:
     `load_pipeline("DIR").answer("?")`.
 
-    A folder may name packages, programs and models that run code of their own. They run only with `trust=True`. Raises
+    A folder may name packages, programs and models that run custom code. They run only with `trust=True`. Raises
     RagGridError if the folder cannot be used.
     """
     from runner.serving import pipeline

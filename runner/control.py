@@ -1,6 +1,6 @@
 """python -m runner.control: pauses and resumes a running sweep, and stops cells of it."""
 
-if __name__ == "__main__":  # before the other imports, which take time and may be interrupted
+if __name__ == "__main__":  # first, so that Ctrl-C during the slow imports below ends cleanly
     from runner.console.interruptible import run_main
 
     run_main("runner.control")

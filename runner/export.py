@@ -1,6 +1,6 @@
 """python -m runner.export: exports the pipeline of one cell as a folder that answers questions."""
 
-if __name__ == "__main__":  # before the other imports, which take time and may be interrupted
+if __name__ == "__main__":  # first, so that Ctrl-C during the slow imports below ends cleanly
     from runner.console.interruptible import run_main
 
     run_main("runner.export")
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def main(arguments: list[str] | None = None) -> int:
     """Export the cell. Return the exit code: 0, or 2 after one clear message, with nothing written."""
     options = _parser().parse_args(arguments)
-    from runner.results.loaded_sweep import load  # --help needs none of these
+    from runner.results.loaded_sweep import load  # --help needs none of these imports
     from runner.serving.exporting.exported_cell import collect_export
     from runner.serving.exporting.exported_folder import write_folder
 

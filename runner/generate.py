@@ -1,6 +1,6 @@
 """python -m runner.generate corpus.path=my_docs llm=openai out=my_set: generates questions with gold from a corpus."""
 
-if __name__ == "__main__":  # before the other imports, which take time and may be interrupted
+if __name__ == "__main__":  # first, so that Ctrl-C during the slow imports below ends cleanly
     from runner.console.interruptible import run_main
 
     run_main("runner.generate")
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if {"-h", "--help"} & set(words):
             _parser().print_help()
             return 0
-        from omegaconf import OmegaConf  # --help needs none of these
+        from omegaconf import OmegaConf  # --help needs none of these imports
 
         from runner.testset.making.composing import compose_generation, settings_of
         from runner.testset.making.generation_run import run

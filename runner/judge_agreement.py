@@ -1,6 +1,6 @@
 """python -m runner.judge_agreement: validates a judge against human labels before its numbers are trusted."""
 
-if __name__ == "__main__":  # before the other imports, which take time and may be interrupted
+if __name__ == "__main__":  # first, so that Ctrl-C during the slow imports below ends cleanly
     from runner.console.interruptible import run_main
 
     run_main("runner.judge_agreement")
@@ -44,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if sum(file is not None for file in (options.labels, options.claims, options.write_claims)) != 1:
         parser.error("expected one of --labels, --claims and --write-claims")
-    from runner.engine.store import open_store  # --help needs none of these
+    from runner.engine.store import open_store  # --help needs none of these imports
     from runner.labels.agreement.labelled_claims import claim_judge, rate_claims
     from runner.labels.agreement.labelled_sweep import cells_by_answer, compare_with_labels
     from runner.labels.claim_labels import read_claim_labels

@@ -1,6 +1,6 @@
 """python -m runner.judge_training prepare|train|evaluate: trains a judge on human labels."""
 
-if __name__ == "__main__":  # before the other imports, which take time and may be interrupted
+if __name__ == "__main__":  # first, so that Ctrl-C during the slow imports below ends cleanly
     from runner.console.interruptible import run_main
 
     run_main("runner.judge_training")
@@ -118,7 +118,7 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
 
 
 def _prepare(options: argparse.Namespace) -> int:
-    from runner.labels.training.preparing import Preparation, prepare  # --help needs none of these
+    from runner.labels.training.preparing import Preparation, prepare  # --help needs none of these imports
     from runner.labels.training.training_tables import prepared_table
     from runner.results import find_sweep
 

@@ -1,6 +1,6 @@
 """python -m runner.models check embedder=... reranker=... llm=...: tests models before a sweep depends on them."""
 
-if __name__ == "__main__":  # before the other imports, which take time and may be interrupted
+if __name__ == "__main__":  # first, so that Ctrl-C during the slow imports below ends cleanly
     from runner.console.interruptible import run_main
 
     run_main("runner.models")
@@ -32,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
     0 if every model can be used, 1 if one cannot, 2 after one clear message if the command is invalid.
     """
     options = _parser().parse_args(arguments)
-    from runner.launch.compose import compose_config  # --help needs none of these
+    from runner.launch.compose import compose_config  # --help needs none of these imports
     from runner.launch.model_trial import try_model
     from runner.pipeline.building import build_cell
 

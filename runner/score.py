@@ -1,6 +1,6 @@
 """python -m runner.score: scores answers and rankings of any system with the metrics of this project."""
 
-if __name__ == "__main__":  # before the other imports, which take time and may be interrupted
+if __name__ == "__main__":  # first, so that Ctrl-C during the slow imports below ends cleanly
     from runner.console.interruptible import run_main
 
     run_main("runner.score")

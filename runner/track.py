@@ -1,6 +1,6 @@
 """python -m runner.track SWEEP_FOLDER: logs a sweep to MLflow from its results files."""
 
-if __name__ == "__main__":  # before the other imports, which take time and may be interrupted
+if __name__ == "__main__":  # first, so that Ctrl-C during the slow imports below ends cleanly
     from runner.console.interruptible import run_main
 
     run_main("runner.track")
@@ -48,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     add_option(parser)
     options = parser.parse_args(arguments)
-    from runner import results  # --help needs none of these
+    from runner import results  # --help needs none of these imports
     from runner.output.logging_process import error_line
     from runner.output.mlflow_runs import Tracker
     from runner.output.tracking import default_uri, samples_line, where_to_look, wrong_file

@@ -32,7 +32,7 @@ from runner.results import find_sweep
 
 sweep, METRIC = open_sweep(SWEEP, METRIC, compares=True)
 if SWEEP and sweep.folder != find_sweep(SWEEP):
-    BASELINE = ""  # it names a cell of that sweep, not of the demo
+    BASELINE = ""  # the variable names a cell of that sweep, not of the demo
 axes = sweep.axes
 names = sweep.cells.set_index("cell_id")["name"]
 
@@ -74,7 +74,7 @@ else:
     print("too few groups to detect a difference of any size")
 
 # %% [markdown]
-# ## Against a cell of your own
+# ## Against one of your cells
 #
 # The configuration in production is a baseline that was chosen before the sweep. Name it as `BASELINE` at the top, by its id or by its values. Every
 # other cell is then `better`, `worse` or `undecided` against it. These verdicts hold for a baseline that was chosen without these results. Without a

@@ -10,7 +10,7 @@ The tools take turns, in five phases. "cold" is the grid on an empty folder. "ag
 has a sixth top_k. "killed" starts on an empty folder. All processes get SIGKILL once the model has read half of the
 texts of "cold". "after the kill" is the same command after it.
 
-Each peer has an environment of its own, which is made by hand:
+Each peer has a separate environment, which is made by hand:
 
     python3.11 -m venv VENVS/autorag && python3.12 -m venv VENVS/rapidfire
     VENVS/autorag/bin/pip install torch==2.13.0 && echo torch==2.13.0 > CONSTRAINTS
@@ -24,7 +24,7 @@ Each peer has an environment of its own, which is made by hand:
 rag-grid needs its extra `models`. A tool without an environment is left out.
 """
 
-if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
+if __name__ == "__main__":  # first, so that Ctrl-C during the slow imports below ends cleanly
     from runner.console.interruptible import run_main
 
     run_main("benchmarks.peers.__main__")
@@ -209,7 +209,7 @@ def _cold_again_added(tool: Tool, plan: Plan, _: Sequence[Phase]) -> _Phases:
 
 def _kill_and_resume(tool: Tool, plan: Plan, phases: Sequence[Phase]) -> _Phases:
     cold = [phase.ran.n_texts for phase in phases if (phase.tool, phase.phase) == (tool.name, "cold")]
-    if not cold:  # it failed
+    if not cold:  # the run failed
         return
     tool.clear()
     yield "killed", tool.run(plan, kill_after=cold[-1] // 2), plan

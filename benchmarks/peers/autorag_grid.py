@@ -1,7 +1,7 @@
 """The grid in AutoRAG's legacy package: PYTHON autorag_grid.py PLAN. Runs in AutoRAG's own environment.
 
 As its documentation says, a chunker makes a corpus of each chunk size, once. An evaluator runs a trial over each
-corpus, in a project folder of its own, and tries every `top_k`. Passages that the project's vector store has by their
+corpus, in a separate project folder, and tries every `top_k`. Passages that the project's vector store has by their
 id are not embedded again. A trial that did not end is restarted by `restart_trial`.
 """
 

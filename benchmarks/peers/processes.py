@@ -50,7 +50,7 @@ class _Watch:
             try:
                 if self.mark.encode() in (folder / "environ").read_bytes():
                     yield int(folder.name)
-            except OSError:  # it ended, or it is not ours
+            except OSError:  # the process ended, or is not ours
                 continue
 
     def sample(self) -> None:
@@ -61,7 +61,7 @@ class _Watch:
             try:
                 lines = (folder / "smaps_rollup").read_text().splitlines()
                 times = (folder / "stat").read_text().rpartition(")")[2].split()
-            except OSError:  # it ended
+            except OSError:  # the process ended
                 continue
             total += next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
             self.ticks[process] = int(times[11]) + int(times[12])

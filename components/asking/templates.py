@@ -17,7 +17,7 @@ def question_in_context(sample: Sample) -> str:
 
 
 def questions_by_line(questions: Sequence[str]) -> str:
-    """Return the questions of a conversation, each on a line of its own, also a question of several lines."""
+    """Return the questions of a conversation, each on a separate line, also a question of several lines."""
     return "\n".join(" ".join(question.split()) for question in questions)
 
 

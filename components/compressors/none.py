@@ -6,7 +6,7 @@ from typing import ClassVar
 
 @dataclass(frozen=True)
 class NoCompressor:
-    """Passages stay whole, without a stage of their own."""
+    """Passages stay whole, without a separate stage."""
 
     version: ClassVar[int] = 1
     changes_nothing: ClassVar[bool] = True

@@ -1,4 +1,4 @@
-"""CRUD-RAG's split file: six lists of records, one per subset, each with its own field names.
+"""CRUD-RAG's split file: six lists of records, one per subset, with different field names.
 
 Source: Lyu et al. 2024, "CRUD-RAG: A Comprehensive Chinese Benchmark for RAG", file data/crud_split/split_merged.json.
 """

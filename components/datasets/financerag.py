@@ -1,4 +1,4 @@
-"""The seven sets of the FinanceRAG challenge, each with its own corpus, as subsets of one benchmark.
+"""The seven sets of the FinanceRAG challenge, each with a separate corpus, as subsets of one benchmark.
 
 Source: the ACM-ICAIF '24 FinanceRAG challenge. The expanded queries come from the Multi-Reranker system.
 """
@@ -47,7 +47,7 @@ class QrelsFile(StrEnum):
 
 @dataclass(frozen=True)
 class FinanceRag:
-    """The `sets` under `root`. Each is a subset, with its name in lower case. A query searches its own set only.
+    """The `sets` under `root`. Each is a subset, with its name in lower case. A query searches only its set.
 
     Every set has corpus.jsonl, queries.jsonl and qrels.tsv in BEIR's layout, and some have answers.jsonl. Ids begin
     with the subset's name.

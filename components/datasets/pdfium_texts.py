@@ -98,7 +98,7 @@ class _Reader:
             "cpu_s": parsing_time.LONGEST_PAGE_S,
             "memory_bytes": MOST_PAGE_GIB * _GIB,
         }
-        with suppress(BrokenPipeError):  # it has died, and has no answer
+        with suppress(BrokenPipeError):  # the process has died, and has no answer
             self._orders.write(json.dumps(order).encode() + b"\n")
         while True:
             line = self._answers.readline()

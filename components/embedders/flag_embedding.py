@@ -125,7 +125,7 @@ class FlagEmbeddings:
         return embed_distinct(texts, distinct, vectors, n_dimensions)
 
     def _encode(self, encoder: Any, texts: list[str], max_length: int) -> NDArray[np.float32]:
-        with redirect_stderr(io.StringIO()):  # its progress bars would interfere with the sweep's
+        with redirect_stderr(io.StringIO()):  # FlagEmbedding's progress bars would overwrite the sweep's
             encoded = encoder.encode(texts, batch_size=self.batch_size, max_length=max_length)
         vectors = np.asarray(encoded, dtype=np.float32)
         if not np.isfinite(vectors).all():

@@ -1,4 +1,4 @@
-"""Several expanders together, each with its own query variants."""
+"""Several expanders together, each with separate query variants."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

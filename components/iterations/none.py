@@ -6,7 +6,7 @@ from typing import ClassVar
 
 @dataclass(frozen=True)
 class OneSearch:
-    """Questions are searched once, without a stage of their own."""
+    """Questions are searched once, without a separate stage."""
 
     version: ClassVar[int] = 1
     searches_once: ClassVar[bool] = True

@@ -125,7 +125,7 @@ class ChecksClaims(Protocol):
 class ClaimChecker:
     """Decides whether texts support claims. `verdict_prompt` has places for {claims} and {passages}.
 
-    With `one_by_one`, each claim is checked in a request of its own. `entailment` checks claims in place of the
+    With `one_by_one`, each claim is checked in a separate request. `entailment` checks claims in place of the
     language model. A reply without exactly one verdict per claim is requested again with `reminder`, up to
     `max_attempts` times in total.
     """

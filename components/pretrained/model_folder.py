@@ -152,12 +152,12 @@ def reading_files(model: str, revision: str, *, trusted: bool = False) -> Iterat
     from transformers.utils import logging as transformers_logging
 
     folder = local_folder(model)
-    transformers_logging.disable_progress_bar()  # it would interfere with the sweep's bar
+    transformers_logging.disable_progress_bar()  # transformers' bar would overwrite the sweep's
     never_ask()
     try:
         with refusing_kernels(trusted=trusted), without_remarks(), noting_missing_weights() as missing:
             yield str(folder or model)
-    except ComponentError:  # it has advice already
+    except ComponentError:  # the message already contains advice
         raise
     except Exception as error:  # transformers, the hub, safetensors and torch share no exception class
         if "custom code" in str(error):

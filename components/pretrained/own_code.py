@@ -1,7 +1,7 @@
-"""Code that a model's files name: Python modules of its own, activations of other packages, and kernels of the hub that
+"""Code that a model's files name: custom Python modules, activations of other packages, and kernels of the hub that
 replace parts of a network.
 
-Configurations are searched at any depth. Modules of sentence-transformers have some in folders of their own.
+Configurations are searched at any depth. Modules of sentence-transformers have some in separate folders.
 Vocabularies and other tables may contain any word as a name, so they are not searched.
 """
 

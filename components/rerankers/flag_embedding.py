@@ -57,6 +57,6 @@ def _folder(model: str, revision: str) -> Path:
 
 def flag_scores(reranker: Any, texts: Sequence[TextPair], max_length: int, batch_size: int) -> NDArray[np.float32]:
     """Return float32[n_pairs], computed by `compute_score`."""
-    with redirect_stderr(io.StringIO()):  # its progress bars would interfere with the sweep's
+    with redirect_stderr(io.StringIO()):  # FlagEmbedding's progress bars would overwrite the sweep's
         scores = reranker.compute_score(list(texts), batch_size=batch_size, max_length=max_length)
     return np.asarray(scores, dtype=np.float32)

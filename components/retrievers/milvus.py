@@ -81,7 +81,7 @@ class MilvusCollection(ExistingCollection):
             from pymilvus import MilvusClient
             from pymilvus.exceptions import MilvusException
 
-        for name in ("pymilvus", "milvus_lite"):  # they log each failed call with its traceback
+        for name in ("pymilvus", "milvus_lite"):  # both log each failed call with its traceback
             logging.getLogger(name).setLevel(logging.CRITICAL)
         login = {"token": key_in(self.api_key_env)} if self.api_key_env else {}
         try:

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 @dataclass(frozen=True)
 class NoReviser:
-    """Answers stay as they are, without a stage of their own."""
+    """Answers stay as they are, without a separate stage."""
 
     version: ClassVar[int] = 1
     revises_nothing: ClassVar[bool] = True

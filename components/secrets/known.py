@@ -311,5 +311,5 @@ def _is_path(value: str) -> bool:
         return True
     try:
         return ("/" in value or value.startswith(("~", "."))) and Path(value).expanduser().exists()
-    except (OSError, RuntimeError, ValueError):  # it is not a path: too long, an unknown user, or a null byte
+    except (OSError, RuntimeError, ValueError):  # the text is not a path: too long, an unknown user, or a null byte
         return False

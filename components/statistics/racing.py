@@ -262,7 +262,7 @@ class Race:
 
 
 class Races:
-    """Races of the same cells for several targets, each over its own samples. A cell stops once it can win no target.
+    """Races of the same cells for several targets, each over different samples. A cell stops once it can win no target.
 
     `members`, bool[n_samples, n_targets], says which samples belong to a target. The promise of a race holds for each
     target. Targets share the samples, and the order of the samples within a target is random too. Other parameters are

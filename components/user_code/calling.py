@@ -1,4 +1,4 @@
-"""Calls of a function that may never return, each in a thread of its own."""
+"""Calls of a function that may never return, each in a separate thread."""
 
 import time
 from collections import deque

@@ -61,10 +61,10 @@ def engine_answering(path: str, parameters: Parameters) -> Callable[[str, list[d
 
     def answer(question: str, history: list[dict[str, str]]) -> object:
         response = engine.query(question)
-        if hasattr(response, "get_response"):  # it streams
+        if hasattr(response, "get_response"):  # the response streams
             response = response.get_response()
         text, nodes = getattr(response, "response", response), getattr(response, "source_nodes", None)
-        if not nodes and isinstance(engine, CustomQueryEngine):  # it need not report the nodes that it read
+        if not nodes and isinstance(engine, CustomQueryEngine):  # such an engine need not report the nodes that it read
             nodes = None
         return {
             "answer": "" if text is None else text if isinstance(text, str) else str(text),

@@ -96,7 +96,7 @@ class Qdrant:
         if vectors.size:
             with self._connection() as client:
                 n = _n_vectors(client, name)
-                if n is not None and n > len(vectors):  # they are not from this index
+                if n is not None and n > len(vectors):  # more vectors than we sent: another index filled the collection
                     client.delete_collection(name)
                     n = None
                 if n is None:

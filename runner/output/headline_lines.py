@@ -51,7 +51,7 @@ def headline_lines(cells: Sequence[PlannedCell], headline: str, results_dir: Pat
     compared = [each for each in by_data.values() if len(each) > 1]
     counts = Counter(line for each in compared for line in _lines(each, headline, results_dir, store))
     for line, n in counts.items():
-        # Each parser makes a data set of its own, and the cells of all have one line.
+        # Each parser makes a separate data set, and the cells of all have one line.
         yield line if n == 1 else f"{line} (the same within each of {n:,} data sets, such as those of several parsers)"
 
 

@@ -75,7 +75,7 @@ def graph_of(cell: Cell, data: Data, pool: Data | None = None) -> Graph:
     no examples.
     """
     recorder = _Recorder(_with_groups(cell))
-    recorded_cell: Cell = recorder  # type: ignore[assignment]  # it reads as the cell does
+    recorded_cell: Cell = recorder  # type: ignore[assignment]  # a recorder has the attributes of the cell
     if not recorded_cell.pipeline.is_built_in:
         return _pipeline_graph(recorded_cell, data, recorder)
     retrieval = _build_retrieval(recorded_cell, data)

@@ -52,7 +52,7 @@ def test_best_command_explains_its_confidence(planted: Path, capsys: pytest.Capt
     assert main(["best", str(planted)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].strip() == "Cells that may be the best, by rouge_l (larger is better)"
-    assert any("each row on its own includes the best cell with 95% confidence" in line for line in lines)
+    assert any("each row separately includes the best cell with 95% confidence" in line for line in lines)
     assert "the same samples, shown once: create: task/long_form; read: read/qa_1doc, task/extractive" in lines
 
 

@@ -37,7 +37,7 @@ _FEWEST_LETTERS, _FEWEST_LETTERS_ELSEWHERE = 10, 40
 
 @dataclass(frozen=True)
 class Form:
-    """Rejects drafts with flaws of form, each under its own reason (see REASONS):
+    """Rejects drafts with flaws of form, each under a separate reason (see REASONS):
 
     - empty texts and control characters;
     - for kinds that ask a question: questions that are too short or too long in characters, or ask nothing, and

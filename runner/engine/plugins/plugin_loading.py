@@ -427,7 +427,8 @@ class _Finder(MetaPathFinder):
         The import fails, not the search: libraries search for optional packages, and may find a file of the user.
         """
         package = top_level(fullname)
-        if path is not None and getattr(sys.modules.get(package), "__file__", None):  # its package was checked with it
+        # A package in sys.modules was checked when it was imported.
+        if path is not None and getattr(sys.modules.get(package), "__file__", None):
             return None
         if not _state.are_edits_refused or not (importer := _importer()):
             return None

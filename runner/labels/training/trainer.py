@@ -60,7 +60,7 @@ def make_trainer(settings: Settings, lessons: TrainingSets, checkpoints: Path) -
         disable_tqdm=not sys.stderr.isatty(),
     )
     if arguments.n_gpu > 1:
-        arguments._n_gpu = 1  # otherwise each visible GPU would process a batch of its own at every step
+        arguments._n_gpu = 1  # otherwise each visible GPU would process a separate batch at every step
     trainer = SFTTrainer(
         _network(settings),
         args=arguments,

@@ -154,7 +154,8 @@ def _first_answers(
     most_tokens = _most_passage_tokens(cell, passages)
     about_tokens = _n_context_tokens(cell, passages) + cell.examples.n * cell.examples.max_tokens
     n = n_passages(cell, passages)
-    if is_ours(type(cell.generator)) and cell.generator.n_requests(n, most_tokens) == 1:  # it equals Single
+    # One request per answer, as Single sends.
+    if is_ours(type(cell.generator)) and cell.generator.n_requests(n, most_tokens) == 1:
         prompts = Prompts(cell.prompt, samples, passages, examples)
         return CellAnswers((prompts,), Answers(cell.llm, prompts, cell.repeat, n_samples, about_tokens))
     parts = cell.generator, cell.llm, cell.prompt, samples, passages, cell.repeat, examples

@@ -65,7 +65,7 @@ class ChunkRecords(Stage[Documents], kind="chunk_records", version=1):
 
 
 class RecordSpans(Stage[Spans], kind="record_spans", version=1):
-    """The spans of the chunks, each chunk as a record of its own."""
+    """The spans of the chunks, each chunk as a separate record."""
 
     codec = Columns(Spans)
 

@@ -2,7 +2,7 @@
 
     hits ── new_hits ── next_searches ── (search) ── search_hits ── new_hits ── next_searches ── ... ── merged_hits
 
-Each search is made of the same stages as the first one, and each decision is a stage of its own, so that a kill between
+Each search is made of the same stages as the first one, and each decision is a separate stage, so that a kill between
 two searches loses no reply. Cells that differ only in the number of searches share all earlier ones.
 """
 

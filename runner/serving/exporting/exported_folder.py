@@ -40,7 +40,7 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent
 sys.path.insert(0, str(FOLDER / {code!r}))  # the code that came with this folder, whatever else is installed
 
-if __name__ == "__main__":  # before the imports, which take time and may be interrupted
+if __name__ == "__main__":  # first, so that Ctrl-C during the slow imports below ends cleanly
     from runner.console.interruptible import run_main
 
     run_main("runner.serving.pipeline_command", FOLDER)

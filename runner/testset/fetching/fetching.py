@@ -1,4 +1,4 @@
-"""python -m runner.datasets fetch NAME: a published data set in a folder of its own, whole or not at all.
+"""python -m runner.datasets fetch NAME: a published data set in a separate folder, whole or not at all.
 
 Everything is written to `NAME/.partial`. The last step renames the finished set to its revision. A manifest beside the
 files records revisions, licences, and the SHA-256 of what was downloaded and of what was made from it.

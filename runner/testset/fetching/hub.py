@@ -136,7 +136,7 @@ class Hub:
         try:
             reply: HTTPResponse = self._opener.open(Request(address, headers=sent), timeout=_TIMEOUT_S)  # noqa: S310
         except HTTPError as error:
-            return error  # type: ignore[return-value]  # it has the status, the headers and the body
+            return error  # type: ignore[return-value]  # an HTTPError has the status, the headers and the body
         except URLError as error:
             raise Offline(f"{urlsplit(address).netloc} cannot be reached ({error.reason})") from None
         except (OSError, HTTPException) as error:

@@ -32,7 +32,7 @@ def read_values(file: Path, expected: str) -> Iterator[tuple[str, Json]]:
 
 
 def _is_lines(file: Path, expected: str) -> bool:
-    """Return True if the first line that is not blank is an object of its own."""
+    """Return True if the first line that is not blank is a complete object."""
     for _, line in read_lines(file, expected):
         if line.strip():
             try:

@@ -59,7 +59,7 @@ def omnieval_files(testset: Testset, topics: Sequence[Topic]) -> tuple[dict[str,
 
 
 def _conversations(testset: Testset) -> list[list[Sample]]:
-    """Return the turns of each conversation in order. Any other sample is a list of its own."""
+    """Return the turns of each conversation in order. Any other sample is a list by itself."""
     by_conversation: dict[str, list[Sample]] = defaultdict(list)
     for sample in testset.samples:
         by_conversation[str(testset.provenance[sample.id].get("conversation") or sample.id)].append(sample)
