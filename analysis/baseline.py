@@ -111,7 +111,7 @@ def scored_samples(sweep: LoadedSweep, cell: CellResult, metric: SubsetMetric) -
     """Return the samples of the metric's subset. Raises DataError for a mean of several means."""
     if metric.subset == MACRO or is_of_turns(metric.subset):
         parts = "subsets" if metric.subset == MACRO else "turns"
-        raise DataError(f"{metric}: averages over {parts}; use {metric.metric}")
+        raise DataError(f"{metric}: a mean over {parts} has no score per sample; use {metric.metric}")
     folder = sweep.folder_of(cell)
     is_corpus = is_corpus_metric(folder, metric.metric)
     return results.read_scored(cell, folder, metric.metric, is_corpus=is_corpus, with_history=False).in_subset(

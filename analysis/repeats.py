@@ -47,7 +47,8 @@ def run(options: argparse.Namespace) -> int:
     cells = [cell for cell in sweep.cells if cell.status == OK and metric.value(cell) is not None]
     if metric.subset == MACRO:
         raise DataError(
-            f"--metric {options.metric}: a mean over subsets has no values of single samples; name one subset, or none"
+            f"--metric {options.metric}: a mean over subsets has no values of single samples; name one subset, or "
+            "leave the subset out for all samples"
         )
     groups = [group for group in _group_draws(cells) if len(group) > 1]
     if not groups:

@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     table = published.read_table(options.table)
     metrics = _choose_metrics(table, options.metric)
     if options.csv and not options.sweep:
-        raise DataError("--csv: writes a comparison with a sweep; name a sweep")
+        raise DataError("--csv: got no sweep, expected SWEEP after the table")
     if not options.sweep:
         show_table(console, table, metrics)
         return 0

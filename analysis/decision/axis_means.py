@@ -81,7 +81,10 @@ def axis_means(sweep: LoadedSweep, metric: str, axis: str, by: str = "", *, alph
     all_levels = axis_levels(joined.cells)
     design = corner_design(axes, {name: all_levels[name] for name in varying})
     if design is None:
-        raise DataError(f"{sweep.name}: no two levels of {axis} have cells that are otherwise equal")
+        raise DataError(
+            f"{sweep.name}: no two levels of {axis} have cells that are otherwise equal; choose another axis, or sweep "
+            "all combinations"
+        )
     return AxisMeans(
         axis,
         by,

@@ -44,7 +44,9 @@ def make_server(watcher: Watcher, port: int) -> ThreadingHTTPServer:
     try:
         server = ThreadingHTTPServer((HOST, port), _handler(page))
     except (OSError, OverflowError) as error:
-        raise DataError(f"--serve {port}: cannot listen ({error}); name another port, or none") from error
+        raise DataError(
+            f"--serve {port}: cannot listen ({error}); choose another port, or leave the port out"
+        ) from error
     server.daemon_threads = True
     return server
 

@@ -203,7 +203,7 @@ def _check_spans(documents: Documents, samples: Sequence[Sample], source: str) -
     for sample, unit in _units(samples):
         if unit.grade > LARGEST_GRADE:
             raise DataError(
-                f"{source}: sample '{sample.id}' has gold of grade {unit.grade}, expected up to {LARGEST_GRADE}"
+                f"{source}, sample '{sample.id}': got gold of grade {unit.grade}, expected at most {LARGEST_GRADE}"
             )
         if unit.start is None and unit.end is None:
             continue

@@ -97,5 +97,5 @@ def name_problems(name: str) -> list[str]:
     if re.fullmatch(r"\w[\w.-]{0,59}", name):
         return []
     return [
-        f"name: got {name!r}, expected up to 60 letters, digits, hyphens, dots and underscores, such as our_manuals"
+        f"name: got {name!r}, expected at most 60 letters, digits, hyphens, dots and underscores, such as our_manuals"
     ]

@@ -177,8 +177,8 @@ class OpenAIEmbeddings:
             vectors = _unit_vectors((await session.post(body, most_bytes=most_bytes)).content, len(batch))
             if n_dimensions not in (None, vectors.shape[1]):
                 raise Malformed(
-                    f"vectors of {vectors.shape[1]} dimensions, expected {n_dimensions} as in the first reply. Does "
-                    "another model have this name now? Choose another run.store_dir (docs/troubleshooting.md)"
+                    f"vectors of {vectors.shape[1]} dimensions, expected {n_dimensions} as in the first reply. The "
+                    "model behind this name may have changed. Choose another run.store_dir (docs/troubleshooting.md)"
                 )
             return vectors
 

@@ -55,7 +55,7 @@ class CalledPipeline(CallsUserCode):
         breaker = Breaker(self.concurrency, current_gate().health(f"{self.path} {dict(self.parameters)}"))
         for request, outcome in call_each(answer, requests, self.concurrency, self.timeout_s, lambda: breaker.is_open):
             if outcome is None:
-                yield Answer.failed(request, f"not asked: {breaker.reason}", breaker.error_class)
+                yield Answer.failed(request, f"not sent: {breaker.reason}", breaker.error_class)
             elif isinstance(outcome, Answer):
                 breaker.record_success()
                 yield outcome

@@ -31,7 +31,7 @@ def require_other_files(inputs: Iterable[Path], *outputs: Path | None) -> None:
     taken = {path.resolve() for path in inputs}
     for path in filter(None, outputs):
         if path.resolve() in taken:
-            raise DataError(f"{path}: would overwrite another file of this command. Choose another path.")
+            raise DataError(f"{path}: would overwrite another file of this command; choose another path")
         taken.add(path.resolve())
 
 

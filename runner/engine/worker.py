@@ -351,7 +351,8 @@ def find_or_make(stage: Stage[T], store: Store, gate: Gate | None = None) -> Sto
         entry = store.find(stage.kind, stage.key)
     if entry is None:
         raise StoreError(
-            f"{store.root}: the result of stage {stage.kind} was deleted while it was read. Is the store being pruned?"
+            f"{store.root}: the result of stage {stage.kind} was deleted while it was read. Another process may be "
+            "pruning the store. Run the same command again: finished work is cached."
         )
     entry.compared.update(entry.manifest.files)
     return entry

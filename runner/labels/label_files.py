@@ -222,7 +222,7 @@ def _list_in_cell(row: Mapping[str, str], name: str, location: str) -> list[str]
     try:
         return texts_in(row.get(name) or "")
     except ValueError as error:
-        raise DataError(f"{location}: the cell '{name}' cannot be read: {error}") from error
+        raise DataError(f"{location}: the column '{name}' cannot be read: {error}") from error
 
 
 def answer_in_record(record: Record, number: str, location: str) -> JudgeInput:

@@ -135,7 +135,7 @@ def _is_sweep(folder: Path) -> bool:
     except OSError as error:
         raise DataError(
             f"{folder}: cannot be read ({error.strerror}), expected the folder of a sweep. Check the name, and "
-            "make the folder readable as the user who owns it."
+            "make the folder readable, or ask its owner to."
         ) from error
 
 

@@ -80,8 +80,10 @@ def question_of(request: Mapping[str, Json]) -> Question:
     messages = [
         (each["role"], _text_of(each.get("content"))) for each in request["input"] if each.get("role") in _ROLES
     ]
-    if not messages or messages[-1][0] != "user":
-        raise DataError("input: expected messages, the last one from the user")
+    if not messages:
+        raise DataError("input: got no messages, expected one or more, the last one from 'user'")
+    if messages[-1][0] != "user":
+        raise DataError(f"input: got the last message from '{messages[-1][0]}', expected one from 'user'")
     options = request.get("custom_inputs") or {}
     if unknown := sorted(set(options) - set(_OPTIONS)):
         raise DataError(f"custom_inputs: got {', '.join(unknown)}, expected one or more of {', '.join(_OPTIONS)}")

@@ -124,7 +124,7 @@ class TestWithFailures(PipelineContract):
         errors = [answer.error for answer in component.generate(requests)]
         assert time.monotonic() - began < 5
         assert len(errors) == 40
-        assert sum(error.startswith("not asked: ") for error in errors) == 30
+        assert sum(error.startswith("not sent: ") for error in errors) == 30
 
 
 class TestParameters:

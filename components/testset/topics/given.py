@@ -42,7 +42,7 @@ class GivenTopics:
         try:
             return hashlib.sha256(Path(self.path).read_bytes()).hexdigest()
         except OSError as error:
-            raise DataError(f"{self.path}: cannot be read: {error}, expected a topic tree") from error
+            raise DataError(f"{self.path}: cannot be read ({error}), expected a topic tree") from error
 
     def topics(self, corpus: SourceCorpus, ask: Ask) -> Sequence[Topic]:
         """Return the leaves, in the file's order, without a request. Raises DataError if the file cannot be read."""

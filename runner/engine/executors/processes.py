@@ -349,7 +349,7 @@ class _Processes(Workers):
             place.end()
 
 
-_LESS_WORK = "try run.workers=1 or a smaller workload"
+_LESS_WORK = "try run.workers=1 or a smaller run.documents_per_block"
 
 
 def _describe_end(exit_code: int) -> str:

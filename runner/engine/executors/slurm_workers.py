@@ -343,6 +343,6 @@ def _describe_death(exit_code: int, job: SlurmJob) -> str:
     if name == "SIGKILL":
         return (
             f"the worker process was killed ({name}), most likely because memory ran out: raise executor.mem_gb, or "
-            f"use a smaller workload; {log_of_it}"
+            f"try a smaller run.documents_per_block; {log_of_it}"
         )
-    return f"the worker process was ended by {name}, a crash in a library; {log_of_it}"
+    return f"the worker process was ended by {name} (SIGSEGV, SIGABRT: a crash in a library); {log_of_it}"

@@ -398,8 +398,8 @@ def _new_file_message(module: str, path: str) -> str:
 def _unknown_file_message(package: str, path: str, importer: str) -> str:
     return (
         f"{path}: {importer} imports it, but it was not found when the code of {importer} was read for this run: "
-        f"{importer} changes sys.path, computes the name, or gives it to a library. An edit would not be noticed. "
-        f"Import it as a module of {importer}, or put its folder on PYTHONPATH and {package} into run.plugins"
+        f"{importer} changes sys.path, computes the name, or gives it to a library. We could not notice edits of this "
+        f"file. Import it as a module of {importer}, or put its folder on PYTHONPATH and {package} into run.plugins"
     )
 
 

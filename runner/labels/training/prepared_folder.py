@@ -82,7 +82,7 @@ def write_prepared(folder: Path, manifest: TrainingManifest, contents: Mapping[s
             folder.rmdir()
         partial.rename(folder)
     except OSError as error:
-        raise DataError(f"{folder}: cannot be written ({error.strerror}). Choose another path.") from error
+        raise DataError(f"{folder}: cannot be written ({error.strerror}); choose another path") from error
 
 
 def read_manifest(folder: Path) -> TrainingManifest:

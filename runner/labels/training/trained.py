@@ -64,7 +64,7 @@ def begin_training(folder: Path, settings: Mapping[str, Json]) -> Training | Non
             write_lines(file, [text])
         (folder / CHECKPOINTS).mkdir(exist_ok=True)
     except (OSError, RecursionError, ValueError) as error:
-        raise DataError(f"{folder}: cannot be used ({error}). Choose another folder.") from error
+        raise DataError(f"{folder}: cannot be used ({error}); choose another folder") from error
     return None
 
 

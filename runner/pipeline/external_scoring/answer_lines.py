@@ -149,6 +149,6 @@ def _text(item: object, name: str, location: str) -> str:
 def _grade(value: object, location: str) -> int:
     if not isinstance(value, int) or abs(value) > LARGEST_GRADE:
         raise DataError(
-            f"{location}, field 'relevant': got the grade {value!r}, expected a whole number up to {LARGEST_GRADE}"
+            f"{location}, field 'relevant': got the grade {value!r}, expected a whole number of at most {LARGEST_GRADE}"
         )
     return int(value)

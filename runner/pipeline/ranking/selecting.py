@@ -129,9 +129,9 @@ class ChosenByScores(Stage[Chosen], kind="chosen_rerankers", version=2, work=Wor
         can_choose = held_out & ~np.isnan(np.stack(list(values.values()))).any(axis=0)
         if not can_choose.any():
             raise ComponentError(
-                f"reranker=selected: none of the {len(samples)} samples can be scored by {self.name} on the part "
-                "that chooses, expected at least two labelled samples of a set that do not depend on one another "
-                "(see `runner.datasets describe`), or name a reranker"
+                f"reranker=selected: none of the {len(samples)} samples has a value of {self.name} and belongs to the "
+                "part that chooses. The choice needs two independent labelled samples per subset "
+                "(see `runner.datasets describe`). Otherwise name a reranker."
             )
         sets = np.array([subset_of(sample) for sample in samples])
         overall = self._best(values, can_choose)

@@ -45,7 +45,7 @@ def _require_other_files(options: argparse.Namespace) -> None:
         return
     require_other_files(getattr(options, "files", ()), path)
     if path.resolve().parent == options.folder.resolve():
-        raise DataError(f"{path}: {options.folder} is the annotated set, which never changes. Choose another folder.")
+        raise DataError(f"{path}: {options.folder} is the annotated set, which never changes; choose another folder")
 
 
 def _export(options: argparse.Namespace, testset: Testset) -> int:

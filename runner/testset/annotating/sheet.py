@@ -190,7 +190,7 @@ def _answers(cell: str) -> tuple[tuple[str, ...], list[str]]:
     try:
         texts = texts_in(cell)
     except ValueError as error:
-        return (), [f"the cell 'references' cannot be read: {error}"]
+        return (), [f"the column 'references' cannot be read: {error}"]
     return tuple(text.strip() for text in texts if text.strip()), []
 
 
@@ -214,7 +214,7 @@ def _marks(cell: str, texts: Mapping[str, str]) -> tuple[list[Mark], list[str]]:
                 n = document.count(text) if text else 0
                 wrong.append(f"the passage {text[:40]!r} occurs {n} times in document '{name}', expected once")
     except (ValueError, DataError) as error:
-        wrong.append(f"the cell 'gold' cannot be read ({error})")
+        wrong.append(f"the column 'gold' cannot be read ({error})")
     return marks, wrong
 
 

@@ -195,14 +195,14 @@ class TestCsv:
         path = tmp_path / "labels.csv"
         with path.open("w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows([["question", column, "label:accuracy"], ["Who?", cell, "1"]])
-        with pytest.raises(DataError, match=f"row 1: the cell '{column}' cannot be read: {problem}"):
+        with pytest.raises(DataError, match=f"row 1: the column '{column}' cannot be read: {problem}"):
             read_labels(path)
 
     @pytest.mark.parametrize("cell", ["['She']", '"[""She"", ""her"""', "[“She”]"])
     def test_reference_list_that_is_not_json_is_rejected(self, cell: str, tmp_path: Path) -> None:
         path = tmp_path / "labels.csv"
         path.write_text(f"question,references,label:accuracy\nWho?,{cell},1\n", encoding="utf-8")
-        with pytest.raises(DataError, match=r"row 1: the cell 'references' cannot be read: no list of texts"):
+        with pytest.raises(DataError, match=r"row 1: the column 'references' cannot be read: no list of texts"):
             read_labels(path)
 
     @pytest.mark.parametrize("label", ["9" * 5000, f"{'1' * 5000}.0", "-1234567890"])

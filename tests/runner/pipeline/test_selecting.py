@@ -127,7 +127,7 @@ class TestChoice:
         assert chosen(VALUES, "aabbbc", "x-xxx-", Smaller(("mrr",)))["sets"]["a"]["chosen"] == "one"
 
     def test_choice_without_scored_samples_is_an_error(self) -> None:
-        with pytest.raises(ComponentError, match="none of the 6 samples can be scored by m on the part that chooses"):
+        with pytest.raises(ComponentError, match="none of the 6 samples has a value of m and belongs to the part"):
             chosen(VALUES, "aabbbc", "----x-")
 
 
