@@ -21,7 +21,7 @@ def test_prices_of_a_server_and_of_the_last_list_take_precedence() -> None:
     assert prices.find("c", "host") is None
 
 
-def test_rejected_settings_of_prices() -> None:
+def test_prices_reject_invalid_settings() -> None:
     assert Price(-1.0).check() == ["prompt: got -1.0, expected at least 0"]
     assert Price(float("nan")).check()
     (problem,) = PriceList("May", "page", {}).check()

@@ -32,7 +32,7 @@ def test_valid_chunk_sizes_pass_the_check(size: int, overlap: float, unit: Unit)
         (2, 2.0, Unit.TOKEN, ["size: got 2", "overlap: got 2.0"]),
     ],
 )
-def test_rejected_chunk_sizes_and_overlaps(size: int, overlap: float, unit: Unit, said: list[str]) -> None:
+def test_size_check_rejects_invalid_sizes_and_overlaps(size: int, overlap: float, unit: Unit, said: list[str]) -> None:
     problems = size_problems(size, overlap, unit, Cl100k())
     assert len(problems) == len(said)
     for problem, beginning in zip(problems, said, strict=True):

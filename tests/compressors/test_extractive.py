@@ -112,7 +112,7 @@ class TestByVectors(CompressorContract):
     component = ExtractiveByVectors(Hashing(n_dimensions=32))
 
 
-def test_rejected_settings_of_extractive_compressors() -> None:
+def test_extractive_compressors_reject_invalid_settings() -> None:
     assert "learns from a corpus" in ExtractiveByVectors(Lsa()).check()[0]
     assert "asks a server" in ExtractiveByVectors(OpenAIEmbeddings("m")).check()[0]
     assert "asks a server" in ExtractiveByReranker(RerankApi("m", base_url="http://localhost:1/v1")).check()[0]

@@ -90,5 +90,5 @@ def test_gold_matches_the_best_document_and_the_first_of_equal_documents() -> No
 
 
 @pytest.mark.parametrize("passage", ["", "好。", "短句。短句！"])
-def test_gold_shorter_than_a_run_is_not_found(passage: str) -> None:
+def test_gold_shorter_than_a_character_run_is_not_found(passage: str) -> None:
     assert find_gold(passage, passage, FIRST) == ()

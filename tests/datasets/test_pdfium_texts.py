@@ -273,7 +273,7 @@ def test_failed_start_of_pdfium_does_not_blame_the_file(tmp_path: Path, monkeypa
 
 @LINUX
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGSEGV"])
-def test_signal_that_ended_the_pdfium_process_is_named(name: str, tmp_path: Path) -> None:
+def test_error_names_the_signal_that_ended_the_pdfium_process(name: str, tmp_path: Path) -> None:
     _text(_write_ordinary(tmp_path / "a.pdf"))
     _write_endless(tmp_path / "bomb.pdf")
     process = _reader()
@@ -287,7 +287,7 @@ def test_signal_that_ended_the_pdfium_process_is_named(name: str, tmp_path: Path
             text.result(30)
 
 
-def test_broken_pdfium_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_names_the_broken_pdfium_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = tmp_path / "pypdfium2" / "__init__.py"
     broken.parent.mkdir()
     broken.write_text("import no_such_module\n")
@@ -302,7 +302,7 @@ def test_broken_pdfium_package_is_named(tmp_path: Path, monkeypatch: pytest.Monk
         pdfium_texts._end_reader()
 
 
-def test_missing_pdfium_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_names_the_missing_pdfium_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.pdf").touch()
     monkeypatch.setattr(pdfium_texts, "find_spec", lambda name: None)
     monkeypatch.setattr(pdfium_texts._Shared, "reader", None)

@@ -135,7 +135,7 @@ def test_embedding_server_with_another_dimension_is_an_error() -> None:
         ({"extra_body": {"dimensions": 8}}, "extra_body: contains ['dimensions']"),
     ],
 )
-def test_rejected_settings_of_openai_embeddings(fields: dict[str, Any], problem: str) -> None:
+def test_openai_embeddings_reject_invalid_settings(fields: dict[str, Any], problem: str) -> None:
     (found,) = OpenAIEmbeddings(**{"model": "m", "api_key_env": "", **fields}).check()
     assert found.startswith(problem)
 

@@ -220,7 +220,7 @@ def test_question_without_earlier_turns_is_not_rewritten() -> None:
         ({"n_texts": 2, "reranker_reads": True}, "reranker_reads: got true for up to 2 queries"),
     ],
 )
-def test_rejected_settings_of_written_queries(fields: dict[str, Any], problem: str) -> None:
+def test_written_queries_reject_invalid_settings(fields: dict[str, Any], problem: str) -> None:
     (found,) = written(**fields).check()
     assert found.startswith(problem)
 

@@ -238,6 +238,6 @@ def test_entity_graph_limits_hits_with_other_settings() -> None:
         ({"synonym_threshold": 1.1}, "synonym_threshold: got 1.1, expected a cosine above 0, up to 1"),
     ],
 )
-def test_rejected_settings_of_the_entity_graph(fields: dict[str, Any], problem: str) -> None:
+def test_entity_graph_rejects_invalid_settings(fields: dict[str, Any], problem: str) -> None:
     (found,) = replace(GRAPH, **fields).check()
     assert found.startswith(problem)

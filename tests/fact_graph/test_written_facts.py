@@ -43,7 +43,7 @@ class TestWrittenFacts(FactReaderContract):
         assert found.facts == ()
         assert found.unread.startswith("cannot be read: (truncated reply)")
 
-    def test_rejected_settings_of_written_facts(self) -> None:
+    def test_written_facts_reject_invalid_settings(self) -> None:
         assert replace(READER, instruction="{title}").check() == ["instruction: has no {passage}"]
         assert replace(READER, instruction="{passage}{document}").check() == [
             "instruction: has {document}, expected only {passage} and {title}"

@@ -57,7 +57,7 @@ def test_question_class_decides_about_the_first_search(reply: str, expected: Nex
     assert first(reply) == (expected, 1)
 
 
-def test_question_without_a_readable_class_is_searched_once() -> None:
+def test_adaptive_searches_a_question_without_a_readable_class_once() -> None:
     own, n_asked = first('{"searches": "many"}', "two", "?")
     assert (own.query, own.thought, n_asked) == ("Who built it?", "one", 3)
     assert "cannot be read" in own.unread
@@ -80,7 +80,7 @@ def test_only_questions_classified_as_several_are_searched_again() -> None:
     assert "several" not in asked[0].messages[-1].content
 
 
-def test_rejected_settings_of_adaptive_searches() -> None:
+def test_adaptive_searches_reject_invalid_settings() -> None:
     assert adaptive(instruction="How often?").check() == ["instruction: has no {question}"]
     assert adaptive(max_attempts=0).check()
     (problem,) = adaptive(llm=Scripted(reply="x")).check()

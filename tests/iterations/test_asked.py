@@ -113,7 +113,7 @@ def test_unreadable_search_reply_is_retried_then_ends_the_search(wrong: str) -> 
     assert "cannot be read" in own.unread
 
 
-def test_rejected_settings_of_asked_searches() -> None:
+def test_asked_searches_reject_invalid_settings() -> None:
     assert asked_searches(instruction="{question}{steps}").check() == ["instruction: has no {passages}"]
     for wrong in ({"max_searches": 1}, {"n_passages": 0}, {"max_attempts": 0}):
         assert len(asked_searches(**wrong).check()) == 1

@@ -221,7 +221,7 @@ def test_claim_metrics_have_the_documented_directions() -> None:
         ({"max_claims": 0}, "max_claims: got 0"),
     ],
 )
-def test_rejected_settings_of_claim_metrics(changes: dict[str, object], problem: str) -> None:
+def test_claim_metrics_reject_invalid_settings(changes: dict[str, object], problem: str) -> None:
     (found,) = replace(METRIC, **changes).check()
     assert problem in found
 

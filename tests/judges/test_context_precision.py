@@ -84,6 +84,6 @@ def test_unread_passage_makes_context_precision_unparsable() -> None:
         ({"max_attempts": 0}, "max_attempts: got 0"),
     ],
 )
-def test_rejected_settings_of_context_precision(changes: dict[str, object], problem: str) -> None:
+def test_context_precision_rejects_invalid_settings(changes: dict[str, object], problem: str) -> None:
     (found,) = replace(METRIC, **changes).check()
     assert problem in found

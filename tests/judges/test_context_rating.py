@@ -52,6 +52,6 @@ def test_unread_rating_makes_context_rating_unparsable() -> None:
         ({"max_attempts": 0}, "max_attempts: got 0"),
     ],
 )
-def test_rejected_settings_of_context_rating(changes: dict[str, object], problem: str) -> None:
+def test_context_rating_rejects_invalid_settings(changes: dict[str, object], problem: str) -> None:
     (found,) = replace(METRIC, **changes).check()
     assert problem in found

@@ -188,6 +188,6 @@ def test_faithfulness_counts_requests_per_sample() -> None:
         ({"max_attempts": 0}, "max_attempts: got 0"),
     ],
 )
-def test_rejected_settings_of_faithfulness(changes: dict[str, object], problem: str) -> None:
+def test_faithfulness_rejects_invalid_settings(changes: dict[str, object], problem: str) -> None:
     (found,) = replace(METRIC, **changes).check()
     assert problem in found

@@ -256,6 +256,6 @@ def test_applicability_of_all_questions_is_requested_in_one_call() -> None:
         ({"max_attempts": 0}, "max_attempts: got 0"),
     ],
 )
-def test_rejected_settings_of_graded_metrics(changes: dict[str, object], problem: str) -> None:
+def test_graded_metrics_reject_invalid_settings(changes: dict[str, object], problem: str) -> None:
     (found,) = replace(ACCURACY, **changes).check()
     assert problem in found

@@ -141,6 +141,6 @@ def test_equal_nuggets_count_once() -> None:
         ({"max_attempts": 0}, "max_attempts: got 0"),
     ],
 )
-def test_rejected_settings_of_nuggets(changes: dict[str, object], problem: str) -> None:
+def test_nuggets_reject_invalid_settings(changes: dict[str, object], problem: str) -> None:
     (found,) = replace(METRIC, **changes).check()
     assert problem in found

@@ -208,6 +208,6 @@ def test_quest_eval_names_its_metrics() -> None:
         ),
     ],
 )
-def test_rejected_settings_of_quest_eval(changes: dict[str, object], problem: str) -> None:
+def test_quest_eval_rejects_invalid_settings(changes: dict[str, object], problem: str) -> None:
     (found,) = replace(METRIC, **changes).check()
     assert problem in found

@@ -69,6 +69,6 @@ def test_relevance_judge_sends_no_request_without_passages() -> None:
         ({"max_attempts": 0}, "max_attempts: got 0"),
     ],
 )
-def test_rejected_settings_of_relevance_grades(changes: dict[str, object], problem: str) -> None:
+def test_relevance_grades_reject_invalid_settings(changes: dict[str, object], problem: str) -> None:
     (found,) = replace(METRIC, **changes).check()
     assert problem in found

@@ -22,7 +22,7 @@ def bert_without(folder: Path, part: str) -> SentenceTransformers:
     return SentenceTransformers(str(folder), "")
 
 
-def test_missing_model_layer_is_named(tmp_path: Path) -> None:
+def test_error_names_the_missing_model_layer(tmp_path: Path) -> None:
     embedder = bert_without(tmp_path / "bert", "layer.1.output")
     with pytest.raises(ComponentError, match=r"lacks 4 of its weights, e\.g\. encoder\.layer\.1\.output"):
         embedder.embed_queries(Passages(["a"]), {})

@@ -166,7 +166,7 @@ def test_reranker_token_counts_equal_the_model(xlm_roberta: Path, prompt: str | 
         ({"model": "owner/name", "revision": "main"}, "revision: got 'main', expected the commit"),
     ],
 )
-def test_rejected_settings_of_the_cross_encoder(xlm_roberta: Path, fields: dict[str, Any], problem: str) -> None:
+def test_cross_encoder_rejects_invalid_settings(xlm_roberta: Path, fields: dict[str, Any], problem: str) -> None:
     (found,) = cross_encoder(xlm_roberta, **fields).check()
     assert found.startswith(problem)
 

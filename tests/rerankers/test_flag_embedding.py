@@ -163,6 +163,6 @@ def test_flag_reranker_hides_progress_bars(qwen2: Path, capfd: pytest.CaptureFix
         (FlagLanguageModel("owner/name", "0" * 40, depth=0).check(), "depth: got 0"),
     ],
 )
-def test_rejected_settings_of_flag_rerankers(problems: list[str], expected: str) -> None:
+def test_flag_rerankers_reject_invalid_settings(problems: list[str], expected: str) -> None:
     (found,) = problems
     assert found.startswith(expected)

@@ -147,7 +147,7 @@ def test_rerank_orders_are_read_from_replies(reply: str, expected: list[int] | N
         ({"instruction": "{question}"}, "instruction: has no {passages}"),
     ],
 )
-def test_rejected_settings_of_the_listwise_reranker(fields: dict[str, Any], problem: str) -> None:
+def test_listwise_reranker_rejects_invalid_settings(fields: dict[str, Any], problem: str) -> None:
     (found,) = listwise(**fields).check()
     assert found.startswith(problem)
 

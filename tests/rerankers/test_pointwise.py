@@ -61,6 +61,6 @@ def test_hit_without_a_grade_keeps_its_place() -> None:
         ({"instruction": "{passages}"}, "instruction: has no {question} and no {passage}"),
     ],
 )
-def test_rejected_settings_of_the_pointwise_reranker(fields: dict[str, Any], problem: str) -> None:
+def test_pointwise_reranker_rejects_invalid_settings(fields: dict[str, Any], problem: str) -> None:
     (found,) = pointwise(**fields).check()
     assert found.startswith(problem)

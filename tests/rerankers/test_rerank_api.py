@@ -133,7 +133,7 @@ def test_rerank_api_reports_a_permanently_failing_request(monkeypatch: pytest.Mo
         ({"api_key_env": "NOT_SET_ANYWHERE"}, "api_key_env: the environment variable NOT_SET_ANYWHERE is not set"),
     ],
 )
-def test_rejected_settings_of_the_rerank_api(fields: dict[str, Any], problem: str) -> None:
+def test_rerank_api_rejects_invalid_settings(fields: dict[str, Any], problem: str) -> None:
     (found,) = RerankApi(**{"model": "m", "base_url": "http://localhost:1", **fields}).check()
     assert found.startswith(problem)
 

@@ -149,7 +149,7 @@ def test_milvus_database_opened_by_another_client_is_an_error(retriever: MilvusC
         ({"timeout_s": 0}, "timeout_s: got 0"),
     ],
 )
-def test_rejected_settings_of_milvus(retriever: MilvusCollection, fields: dict[str, Any], message: str) -> None:
+def test_milvus_rejects_invalid_settings(retriever: MilvusCollection, fields: dict[str, Any], message: str) -> None:
     assert any(problem.startswith(message) for problem in replace(retriever, **fields).check())
 
 

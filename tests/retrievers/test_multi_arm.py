@@ -66,7 +66,7 @@ def test_search_with_zero_weight_is_skipped() -> None:
         (retriever(WeightedScores(), words=0.5), "rule: WeightedScores does not support weights, expected equal ones"),
     ],
 )
-def test_rejected_settings_of_multi_arm_retrievers(component: MultiArm, problem: str) -> None:
+def test_multi_arm_retrievers_reject_invalid_settings(component: MultiArm, problem: str) -> None:
     (found,) = component.check()
     assert found.startswith(problem)
 

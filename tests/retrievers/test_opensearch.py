@@ -145,7 +145,7 @@ def test_opensearch_wrong_vector_dimension_names_the_embedder(retriever: SearchS
         ({"revision": ""}, "revision: is empty"),
     ],
 )
-def test_rejected_settings_of_opensearch(retriever: SearchServer, fields: dict[str, Any], message: str) -> None:
+def test_opensearch_rejects_invalid_settings(retriever: SearchServer, fields: dict[str, Any], message: str) -> None:
     (problem,) = replace(retriever, **fields).check()
     assert problem.startswith(message)
 

@@ -154,7 +154,7 @@ def test_failed_pgvector_connection_does_not_show_the_password(
         ({"depth": 0}, "depth: got 0"),
     ],
 )
-def test_rejected_settings_of_pgvector(fields: dict[str, Any], message: str) -> None:
+def test_pgvector_rejects_invalid_settings(fields: dict[str, Any], message: str) -> None:
     (problem,) = replace(RETRIEVER, **fields).check()
     assert problem.startswith(message)
     assert "a:b" not in problem

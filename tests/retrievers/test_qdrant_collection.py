@@ -124,7 +124,7 @@ def test_unreachable_qdrant_collection_is_an_error(retriever: QdrantCollection) 
         ({"revision": ""}, "revision: is empty"),
     ],
 )
-def test_rejected_settings_of_qdrant_collections(
+def test_qdrant_collections_reject_invalid_settings(
     retriever: QdrantCollection, fields: dict[str, Any], message: str
 ) -> None:
     assert any(problem.startswith(message) for problem in replace(retriever, **fields).check())

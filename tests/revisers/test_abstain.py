@@ -55,7 +55,7 @@ def test_unreadable_support_check_is_requested_again(wrong: str) -> None:
     assert len(asked) == 2
 
 
-def test_rejected_settings_of_the_abstain_reviser() -> None:
+def test_abstain_reviser_rejects_invalid_settings() -> None:
     assert abstain(instruction="{question}").check() == ["instruction: has no {passages} and no {answer}"]
     assert abstain(abstention=" ").check() == ["abstention: got none, expected a text"]
     assert abstain(max_attempts=0).check()

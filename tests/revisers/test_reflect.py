@@ -137,7 +137,7 @@ def test_answer_check_shows_earlier_turns_of_the_question() -> None:
     assert asked[0].messages[-1].content.startswith("user: Where?\nassistant: Here.\nuser: And there?|")
 
 
-def test_rejected_settings_of_the_reflect_reviser() -> None:
+def test_reflect_reviser_rejects_invalid_settings() -> None:
     assert reflect(check_instruction="{question}").check() == ["check_instruction: has no {passages} and no {answer}"]
     assert reflect(revise_instruction=PLACES).check() == ["revise_instruction: has no {unsupported} and no {missing}"]
     assert reflect(max_attempts=0).check()

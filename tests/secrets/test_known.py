@@ -134,7 +134,7 @@ def test_harmless_part_of_a_variable_is_not_hidden(name: str, value: str, monkey
         assert without_secrets(each) == each
 
 
-def test_variables_whose_values_occur_in_a_text_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_are_found_by_their_values_in_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("A_KEY", KEY)
     monkeypatch.setenv("B_KEY", OTHER)
     assert list(variables_of(f"{KEY} and {OTHER}")) == ["A_KEY", "B_KEY"]

@@ -177,6 +177,6 @@ def test_english_stems_find_inflected_words() -> None:
         ({"backend": Backend.RANK_BM25}, "formula: backend rank_bm25 supports only okapi"),
     ],
 )
-def test_rejected_settings_of_bm25(fields: dict[str, Any], said: str) -> None:
+def test_bm25_rejects_invalid_settings(fields: dict[str, Any], said: str) -> None:
     (problem,) = Bm25(**fields).check()
     assert problem.startswith(said)

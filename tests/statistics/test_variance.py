@@ -85,7 +85,7 @@ def test_axis_with_one_value_is_no_variance_term() -> None:
 
 
 class TestAliases:
-    def test_axis_determined_by_another_axis_is_named(self) -> None:
+    def test_determined_axes_map_an_axis_to_its_determining_axis(self) -> None:
         axes = {"reranker": ["none", "none", "lexical"] * 2, "retriever": ["bm25", "dense", "both"] * 2}
         assert determined_axes(axes) == {"reranker": "retriever"}
 

@@ -111,7 +111,7 @@ def test_number_of_probes_does_not_change_the_built_index() -> None:
     assert replace(INDEX, n_lists=70).as_built != INDEX.as_built
 
 
-def test_rejected_settings_of_ivf_flat() -> None:
+def test_ivf_flat_rejects_invalid_settings() -> None:
     assert IvfFlat(0, 0, 0).check() == [
         "n_lists: got 0, expected at least 1",
         "n_probes: got 0, expected at least 1",

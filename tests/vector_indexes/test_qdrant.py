@@ -142,7 +142,7 @@ def test_search_only_qdrant_fields_share_a_collection() -> None:
     assert Qdrant().as_built != graph.as_built
 
 
-def test_rejected_settings_of_the_qdrant_index(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_qdrant_index_rejects_invalid_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Qdrant(base_url="", n_links=0, timeout_s=0, batch_size=0).check() == [
         "n_links: got 0, expected at least 1",
         "batch_size: got 0, expected at least 1",

@@ -153,7 +153,7 @@ def test_vector_without_the_first_dimensions_stays_zero() -> None:
     assert similarity.shorten_vectors(vectors, 2).tolist() == [[0, 0], [1, 0]]
 
 
-def test_rejected_settings_of_quantised_indexes() -> None:
+def test_quantised_indexes_reject_invalid_settings() -> None:
     for wrong in (Truncated(0, oversampling=0.5), Int8(0, oversampling=0.5), Binary(0, oversampling=0.5)):
         assert wrong.check() == [
             "dimensions: got 0, expected at least 1, or null for all dimensions",

@@ -53,7 +53,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(tmp_path_factory.mktemp("planted"), {"size": ["64", "256", "512"], "k": [2, 8]}, {"size": effects})
 
 
-def test_only_truly_best_levels_are_named(planted: Path) -> None:
+def test_recommendation_names_only_the_truly_best_levels(planted: Path) -> None:
     found = recommend(planted).find("overall", "size")
     assert found is not None
     assert (found.verdict, set(found.best)) == (SHOWN, {"256", "512"})

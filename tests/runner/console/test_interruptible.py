@@ -107,7 +107,7 @@ interruptible.run_main("command")
 
 
 @pytest.mark.parametrize(("seconds", "is_named"), [("60", True), ("0.01", False)])
-def test_thread_that_keeps_the_command_alive_is_named(seconds: str, *, is_named: bool) -> None:
+def test_stderr_names_threads_that_keep_the_command_alive(seconds: str, *, is_named: bool) -> None:
     command = [sys.executable, "-c", WAITING, seconds]
     with subprocess.Popen(
         command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

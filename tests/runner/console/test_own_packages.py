@@ -121,7 +121,7 @@ def test_console_script_ignores_user_packages_named_runner(folder: Path, tmp_pat
     assert load(only_sweep(folder)).cells[0].status == "OK"
 
 
-def test_user_package_imported_before_the_runner_is_named(folder: Path) -> None:
+def test_error_names_a_user_package_imported_before_the_runner(folder: Path) -> None:
     (folder / "conf" / "__init__.py").touch()
     done = run_in(folder, "-c", f"import conf, sys; sys.path.insert(0, {str(REPOSITORY)!r}); import runner")
     assert "ImportError: conf is loaded from" in done.stderr

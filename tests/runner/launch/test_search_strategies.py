@@ -138,6 +138,6 @@ def test_optuna_is_not_imported_without_its_strategy() -> None:
         (SearchSettings(Strategy.GREEDY, objectives=("em", "cost")), "search=greedy takes the best value of an axis"),
     ],
 )
-def test_rejected_settings_of_searches(settings: SearchSettings, why: str) -> None:
+def test_searches_reject_invalid_settings(settings: SearchSettings, why: str) -> None:
     assert why in "".join(settings.check())
     assert not SearchSettings(Strategy.TPE, objectives=("em", "cost")).check()

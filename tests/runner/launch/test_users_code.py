@@ -336,7 +336,7 @@ class TestMisbehaviour:
         assert cell.status == "FAILED"
         assert reason in cell.reason
 
-    def test_component_that_ends_a_worker_is_named(self, folder: Path) -> None:
+    def test_reason_names_the_component_that_ended_a_worker(self, folder: Path) -> None:
         mine = "+metrics.scores.mine={_target_: users_code.parts.Spoiling, how: os exit}"
         done = run_command(folder, *SMALL, *QUIET, "llm=scripted", mine, "run.plugins=[users_code]", "run.workers=2")
         assert done.returncode == 1, done.stderr
@@ -344,7 +344,9 @@ class TestMisbehaviour:
         assert f"(os._exit) instead of raising an exception that says why{CLASS}" in cell.reason
 
     @pytest.mark.parametrize(("how", "code", "returncode"), [("os exit", 3, 3), ("os exit 0", 0, 1)])
-    def test_component_that_ends_the_command_is_named(self, how: str, code: int, returncode: int, folder: Path) -> None:
+    def test_error_names_the_component_that_ended_the_command(
+        self, how: str, code: int, returncode: int, folder: Path
+    ) -> None:
         mine = f"+metrics.scores.mine={{_target_: users_code.parts.Spoiling, how: {how}}}"
         job = (*SMALL, *QUIET, "llm=scripted", mine, "run.plugins=[users_code]", "executor=local")
         done = run_command(folder, *job)
@@ -352,7 +354,7 @@ class TestMisbehaviour:
         ended = f"answer scores: a component ended the process with code {code} (os._exit)"
         assert f"{ended} instead of raising an exception that says why{CLASS}" in done.stderr.splitlines()
 
-    def test_pipeline_function_that_ends_the_command_is_named(self, folder: Path) -> None:
+    def test_error_names_the_pipeline_function_that_ended_the_command(self, folder: Path) -> None:
         (folder / "bye.py").write_text("import os\n\n\ndef answer(question):\n    os._exit(0)\n", encoding="utf-8")
         done = run_command(folder, *SMALL, *QUIET, "pipeline=python", "pipeline.call=bye.answer", "run.plugins=[bye]")
         assert done.returncode == 1

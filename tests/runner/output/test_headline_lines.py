@@ -206,7 +206,7 @@ def line_about_ties(*samples: Sample, groups: Groups = Groups.DOCUMENT) -> str:
     return tied_line(samples, np.arange(len(samples)), groups)
 
 
-def test_documents_that_tie_all_samples_are_named() -> None:
+def test_plan_names_the_documents_that_tie_all_samples() -> None:
     assert line_about_ties(
         sample(1, "a", "b"), sample(2, "b"), sample(3, "a"), sample(4, "b", "c"), sample(5, "c", "e")
     ) == (
@@ -223,7 +223,7 @@ def test_plan_names_the_document_that_connects_most_samples() -> None:
     )
 
 
-def test_conversation_that_ties_all_samples_is_named() -> None:
+def test_plan_names_a_conversation_that_ties_all_samples() -> None:
     assert "All 3 samples form one group: turns of one conversation." in line_about_ties(
         sample(1), sample(2, after="1?"), sample(3, after="1?")
     )

@@ -80,7 +80,7 @@ class Failing(Contains):
         return dict.fromkeys(self.names, mean_scores([float(text.index(".")) for text in answers.texts]))
 
 
-def test_metric_that_fails_in_the_trial_is_named(tmp_path: Path) -> None:
+def test_error_names_the_metric_that_failed_in_the_trial(tmp_path: Path) -> None:
     cell, metrics = planned(tmp_path, "metrics=qa")
     scores = next(stage for stage in cell.graph.result.scorings if "contains" in getattr(stage, "metrics", {}))
     scores.metrics["contains"] = Failing()  # type: ignore[attr-defined]

@@ -124,7 +124,7 @@ def test_damaged_samples_file_is_named_with_a_remedy(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_samples_columns_that_no_sweep_writes_are_named(
+def test_error_names_samples_columns_that_no_sweep_writes(
     tmp_path: Path, damage: Callable[[Any], Any], message: str
 ) -> None:
     sweep = load(str(tiny_sweep.write(tmp_path, tiny_sweep.CELLS[:2])))

@@ -62,7 +62,7 @@ def answer(text: str) -> Answer:
     return Answer("", AnswerState.OK, text)
 
 
-def test_rejected_settings_of_question_tasks() -> None:
+def test_question_tasks_reject_invalid_settings() -> None:
     wording = replace(question("extractive").wording, instruction="{documents}")
     assert replace(question("extractive"), n_documents=0, wording=wording).check() == [
         "n_documents: got 0, expected at least 1",

@@ -136,7 +136,7 @@ def test_voter_agreement_equals_hand_computed_alpha() -> None:
     assert found.value == pytest.approx(1 - 4 * (1 / 5) / (8 / 5))
 
 
-def test_rejected_settings_of_topic_voting() -> None:
+def test_topic_voting_rejects_invalid_settings() -> None:
     assert TopicVoting({}, VOTER).check() == ["voters: got none, expected at least one; three are usual"]
     assert "adjudicator's name" in TopicVoting({"adjudicator": VOTER}, VOTER).check()[0]
     assert Voter(Scripted(), Wording("", "{text}", ""), n_characters=0).check() == [

@@ -230,7 +230,7 @@ class TestProblems:
             ({"additional": {"a b": True}}, "additional: got the name 'a b', expected letters, digits, - and _"),
         ],
     )
-    def test_rejected_settings_of_slurm(self, settings: dict[str, Any], problem: str) -> None:
+    def test_slurm_rejects_invalid_settings(self, settings: dict[str, Any], problem: str) -> None:
         (told,) = Slurm(**settings).check()
         assert told.startswith(problem)
 

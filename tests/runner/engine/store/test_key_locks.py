@@ -258,6 +258,6 @@ class TestWithoutLinks:
             os.umask(umask)
 
 
-def test_missing_lock_folder_is_named(lock: Path, writers: Writers) -> None:
+def test_error_names_the_missing_lock_folder(lock: Path, writers: Writers) -> None:
     with pytest.raises(StoreError, match=r"gone/a\.lock: cannot write a lock: No such file"):
         seconds_waited(lock.parent / "gone" / lock.name, writers)

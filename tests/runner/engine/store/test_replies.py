@@ -227,7 +227,7 @@ def full_disk() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_unreadable_replies_of_another_user_are_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_names_the_unreadable_replies_of_another_user(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened(path).add("1", answer("1"))
 
     def refuse(place: Path) -> BinaryIO:

@@ -78,7 +78,7 @@ def test_another_user_may_read_the_store_and_not_prune(root: Path, command: list
         assert (ran.returncode, ran.stderr) == (0, "")
 
 
-def test_unreadable_store_folder_is_named(
+def test_error_names_the_unreadable_store_folder(
     root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def refuse(path: Path) -> None:

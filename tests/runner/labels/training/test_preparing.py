@@ -118,7 +118,7 @@ def test_prepared_training_data_is_equal_for_equal_input(tmp_path: Path) -> None
         (records(), ("--sweep", "nowhere"), "nowhere: no sweep here"),
     ],
 )
-def test_rejected_settings_of_training_preparation(
+def test_training_preparation_rejects_invalid_settings(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], rows: list[Record], more: tuple[str, ...], said: str
 ) -> None:
     assert prepare(tmp_path, rows, *more) == 2

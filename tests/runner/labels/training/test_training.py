@@ -212,7 +212,7 @@ def test_trained_judge_options_use_the_adapter(trained: Path) -> None:
         (("--model", "owner/model"), "revision: got '', expected the commit of 'owner/model'"),
     ],
 )
-def test_rejected_settings_of_judge_training(
+def test_judge_training_rejects_invalid_settings(
     prepared: Prepared, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...], said: str
 ) -> None:
     assert train(prepared, tmp_path / "out", *more) == 2
