@@ -74,9 +74,9 @@ class Plan:
                 for count in self.requests
                 if count.groups
             },
-            "n_kept_of_other_versions": self.others.n_results,
+            "n_cached_of_other_versions": self.others.n_results,
             "stages": {
-                kind.kind: {"n_asked": kind.n_requested, "n_unique": kind.n_unique, "n_kept": kind.n_cached}
+                kind.kind: {"n_requested": kind.n_requested, "n_unique": kind.n_unique, "n_cached": kind.n_cached}
                 for kind in self.kinds
             },
         }
@@ -131,19 +131,19 @@ def _kind_counts(
     levels: Mapping[str, int],
 ) -> tuple[KindCount, ...]:
     """Return the counts of all kinds, ordered from the first inputs to the last results."""
-    of_kind: dict[str, list[str]] = defaultdict(list)
+    keys_by_kind: dict[str, list[str]] = defaultdict(list)
     for key, stage in stages.items():
-        of_kind[stage.kind].append(key)
-    flow = sorted(of_kind, key=lambda kind: max(levels[key] for key in of_kind[kind]))
+        keys_by_kind[stage.kind].append(key)
+    flow = sorted(keys_by_kind, key=lambda kind: max(levels[key] for key in keys_by_kind[kind]))
     return tuple(
         KindCount(
             kind,
-            stages[of_kind[kind][0]].title,
+            stages[keys_by_kind[kind][0]].title,
             n_requested[kind],
-            len(of_kind[kind]),
-            sum(key in cached for key in of_kind[kind]),
-            sum(key in needed for key in of_kind[kind]),
-            sum(key in computed_by_plan for key in of_kind[kind]),
+            len(keys_by_kind[kind]),
+            sum(key in cached for key in keys_by_kind[kind]),
+            sum(key in needed for key in keys_by_kind[kind]),
+            sum(key in computed_by_plan for key in keys_by_kind[kind]),
         )
         for kind in flow
     )

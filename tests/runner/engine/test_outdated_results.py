@@ -57,7 +57,7 @@ class TestPlans:
     def test_plan_counts_results_of_other_versions(self, top: Top, tmp_path: Path, calls: Path) -> None:
         plan = run(top, tmp_path)
         assert recorded_calls(calls) == []
-        assert plan.others.n_results == plan.summary()["n_kept_of_other_versions"] == 2
+        assert plan.others.n_results == plan.summary()["n_cached_of_other_versions"] == 2
         assert plan.others.packages == {("jieba", JIEBA): 2}, "of Python the last number does not count, nor MLflow"
         assert plan.others.kinds == ("right", "top")
 

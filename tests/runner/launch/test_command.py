@@ -86,7 +86,7 @@ class TestSweepFile:
         (cell,) = sweep["cells"]
         assert (cell["status"], cell["reason"], cell["same_as"]) == ("OK", "", [])
         assert (sweep["plan"]["n_cells"], sweep["plan"]["n_requested"], sweep["plan"]["n_requests"]) == (1, 1, 0)
-        assert sweep["plan"]["stages"]["baseline_answers"] == {"n_asked": 1, "n_unique": 1, "n_kept": 0}
+        assert sweep["plan"]["stages"]["baseline_answers"] == {"n_requested": 1, "n_unique": 1, "n_cached": 0}
 
 
 class TestCellFile:

@@ -80,7 +80,7 @@ class TestGrid:
         )
         assert done.returncode == 0, done.stderr
         sweep = read_sweep(only_sweep(tmp_path))
-        assert all(kind["n_unique"] == kind["n_kept"] for kind in sweep.plan["stages"].values())
+        assert all(kind["n_unique"] == kind["n_cached"] for kind in sweep.plan["stages"].values())
         for cell in read_cells(only_sweep(tmp_path)):
             assert all(cell.reused.values())
 
@@ -101,7 +101,7 @@ def test_hydra_launchers_run_one_sweep_with_equal_results(launcher: str, grid_ru
     sweep = read_sweep(only_sweep(tmp_path))
     assert sweep.status == "OK"
     assert (sweep.plan["n_cells"], sweep.plan["n_requested"]) == (2, 2)
-    assert sweep.plan["stages"]["result"]["n_asked"] == 2
+    assert sweep.plan["stages"]["result"]["n_requested"] == 2
     assert "retriever=bm25,dense" in sweep.overrides
     expected = {cell.cell_id: cell.metrics for cell in read_cells(only_sweep(grid_run))}
     found = {cell.cell_id: cell.metrics for cell in read_cells(only_sweep(tmp_path))}

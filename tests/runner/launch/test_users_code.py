@@ -199,8 +199,8 @@ class TestClasses:
         assert run_small(importable, job, sweep_id="after") == 0
         values = [cells_in(importable, sweep_id)[0].value("answered") for sweep_id in ("before", "after")]
         assert values == [1.0, 0.25]
-        kept = sweep_in(importable, "after").plan["stages"]
-        assert kept["answers"]["n_kept"] == kept["sparse_hits"]["n_kept"] == 1
+        stages = sweep_in(importable, "after").plan["stages"]
+        assert stages["answers"]["n_cached"] == stages["sparse_hits"]["n_cached"] == 1
 
     def test_class_defined_in_a_notebook_is_rejected(self, importable: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         module = importlib.import_module("users_code.parts")

@@ -69,7 +69,7 @@ class TestCounts:
         summary = plan_small(tmp_path, *grid(llm="scripted", retriever="bm25", embedder="hashing,lsa")).summary()
         assert (summary["n_cells"], summary["n_requested"], summary["n_requests"]) == (1, 2, 12)
         assert summary["requests"] == {"answers": 12}
-        assert summary["stages"]["answers"] == {"n_asked": 2, "n_unique": 1, "n_kept": 0}
+        assert summary["stages"]["answers"] == {"n_requested": 2, "n_unique": 1, "n_cached": 0}
 
 
 class TestRequests:
