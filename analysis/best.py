@@ -71,8 +71,8 @@ def _best(each: Candidates, cells: Mapping[str, CellResult]) -> list[CellResult]
 
 
 def _marks(rows: Sequence[Candidates]) -> Marks:
-    of_rows = ["" if len(each.cells) == each.n_cells else STAR for each in rows]
-    return Marks(of_rows, star="some cells are significantly worse than the best, at an alpha of 0.05")
+    row_marks = ["" if len(each.cells) == each.n_cells else STAR for each in rows]
+    return Marks(row_marks, star="some cells are significantly worse than the best, at an alpha of 0.05")
 
 
 def _label(each: Candidates) -> str:

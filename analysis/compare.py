@@ -97,14 +97,14 @@ def show(console: Console, family: Family) -> None:
 
 def _marks(family: Family) -> Marks:
     """Mark the best cell or the baseline bold, and significant differences with a star."""
-    of_rows = [BOLD, *(STAR if row.is_decided else "" for row in family.rows)]
+    row_marks = [BOLD, *(STAR if row.is_decided else "" for row in family.rows)]
     if family.is_picked:
         how = notes.correction_text(family)
         return Marks(
-            of_rows, "the best on these samples", f"worse than the best at an alpha of {family.alpha:g}, {how}"
+            row_marks, "the best on these samples", f"worse than the best at an alpha of {family.alpha:g}, {how}"
         )
     how = f"Holm over {family.n_corrected:,}"
-    return Marks(of_rows, "the baseline", f"differs from the baseline at an alpha of {family.alpha:g}, {how}")
+    return Marks(row_marks, "the baseline", f"differs from the baseline at an alpha of {family.alpha:g}, {how}")
 
 
 def _columns(family: Family) -> list[TableColumn]:

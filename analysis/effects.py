@@ -79,8 +79,8 @@ def _columns(
 
 def _marks(shares: VarianceShares) -> Marks:
     all_shares = [*(term.share for term in shares.terms), shares.residual]
-    of_rows = [STAR if share.low is not None and share.low > 0 else "" for share in all_shares]
-    return Marks(of_rows, star=f"the {1 - _ALPHA:.0%} interval of the share without noise excludes 0")
+    row_marks = [STAR if share.low is not None and share.low > 0 else "" for share in all_shares]
+    return Marks(row_marks, star=f"the {1 - _ALPHA:.0%} interval of the share without noise excludes 0")
 
 
 def _percent(share: float | None) -> str:

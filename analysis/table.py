@@ -196,8 +196,8 @@ def _block_columns(table: PrintedTable, block: PrintedBlock, scale: _Scale) -> l
 
 
 def _marks(block: PrintedBlock) -> Marks:
-    of_rows = [STAR if _is_outside_interval(line) else "" for line in block.lines if line.pair]
-    return Marks(of_rows, star="the paper's number is not in our interval")
+    row_marks = [STAR if _is_outside_interval(line) else "" for line in block.lines if line.pair]
+    return Marks(row_marks, star="the paper's number is not in our interval")
 
 
 def _is_outside_interval(line: PrintedLine) -> bool:

@@ -76,14 +76,14 @@ def endure(folder: Path, n: int, n_kills: int, concurrency: int, behaviour: Beha
     with serving(behaviour) as endpoint:
         for kill in range(1, n_kills + 1):
             seen = len(endpoint.log())
-            kept = _stored_prompts(folder, endpoint, n, concurrency)
-            _run_until_killed(folder, endpoint, n, concurrency, n_kept=n * kill // (n_kills + 1))
-            paid_twice |= kept & {asked.prompt for asked in endpoint.log()[seen:]}
+            stored = _stored_prompts(folder, endpoint, n, concurrency)
+            _run_until_killed(folder, endpoint, n, concurrency, n_stored=n * kill // (n_kills + 1))
+            paid_twice |= stored & {asked.prompt for asked in endpoint.log()[seen:]}
         seen = len(endpoint.log())
-        kept = _stored_prompts(folder, endpoint, n, concurrency)
+        stored = _stored_prompts(folder, endpoint, n, concurrency)
         answers = ask_all(folder, endpoint.url, n, concurrency)
         log = endpoint.log()
-        paid_twice |= kept & {asked.prompt for asked in log[seen:]}
+        paid_twice |= stored & {asked.prompt for asked in log[seen:]}
     paid = Counter(asked.prompt for asked in log if asked.delivered)
     return Endured(
         n,
@@ -115,17 +115,17 @@ def _n_wrong(answers: Sequence[Answer], n: int) -> int:
     return n - sum(right)
 
 
-def _run_until_killed(folder: Path, endpoint: Endpoint, n: int, concurrency: int, n_kept: int) -> None:
-    """Run a process that is killed as soon as `n_kept` answers are stored."""
+def _run_until_killed(folder: Path, endpoint: Endpoint, n: int, concurrency: int, n_stored: int) -> None:
+    """Run a process that is killed as soon as `n_stored` answers are stored."""
     process = multiprocessing.get_context("spawn").Process(
         target=ask_all, args=(folder, endpoint.url, n, concurrency), daemon=True
     )
     process.start()
     assert process.pid is not None
     last = time.monotonic() + _LONGEST_S
-    while len(_stored_prompts(folder, endpoint, n, concurrency)) < n_kept:
+    while len(_stored_prompts(folder, endpoint, n, concurrency)) < n_stored:
         if not process.is_alive() or time.monotonic() > last:
-            raise RuntimeError(f"the process did not come to {n_kept} answers, and was not killed")
+            raise RuntimeError(f"the process did not come to {n_stored} answers, and was not killed")
         time.sleep(0.01)
     os.kill(process.pid, signal.SIGKILL)
     process.join()

@@ -125,14 +125,14 @@ def draw_latent(cells: Sequence[Mapping[str, str]], clusters: NDArray[np.int64],
     """
 
     def part() -> Values:
-        of_groups = random.normal(size=int(clusters.max()) + 1)[clusters]
-        found: Values = (of_groups + random.normal(size=len(clusters))) / 2**0.5
+        group_parts = random.normal(size=int(clusters.max()) + 1)[clusters]
+        found: Values = (group_parts + random.normal(size=len(clusters))) / 2**0.5
         return found
 
-    of_levels = {(axis, level): part() for axis, levels in _GRID.items() for level in levels}
+    level_parts = {(axis, level): part() for axis, levels in _GRID.items() for level in levels}
     hard = part()
     columns = [
-        0.5**0.5 * hard + (0.3 / 3) ** 0.5 * sum(of_levels[item] for item in cell.items()) + 0.2**0.5 * part()
+        0.5**0.5 * hard + (0.3 / 3) ** 0.5 * sum(level_parts[item] for item in cell.items()) + 0.2**0.5 * part()
         for cell in cells
     ]
     return np.column_stack(columns)

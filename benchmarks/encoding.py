@@ -127,8 +127,12 @@ def token_vectors(settings: Settings) -> Compared:
     torch.set_num_threads(1)
     texts, bert = _texts_and_bert(settings, "BertModel")
     folder = str(settings.scratch / "colbert")
-    of_tokens = {"bias": False, "activation_function": torch.nn.Identity(), "module_input_name": "token_embeddings"}
-    modules = [Transformer(str(bert)), Dense(384, 128, **of_tokens), Normalize(module_input_name="token_embeddings")]
+    token_options = {"bias": False, "activation_function": torch.nn.Identity(), "module_input_name": "token_embeddings"}
+    modules = [
+        Transformer(str(bert)),
+        Dense(384, 128, **token_options),
+        Normalize(module_input_name="token_embeddings"),
+    ]
     MultiVectorEncoder(modules=modules, device="cpu").save(folder, create_model_card=False)
     package, own = MultiVectorEncoder(folder, device="cpu"), MultiVectorTextEncoder(folder, "", device="cpu")
 

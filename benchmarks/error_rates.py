@@ -167,10 +167,10 @@ def _rates(setting: Setting, n_cells: int, bound: Bound | None) -> list[Measure]
     random = np.random.default_rng((1, n_cells, setting.n_clusters, setting.n_differing or setting.n_clusters))
     n_sweeps = _N_SWEEPS[n_cells]
     calls = [has_false_call(scores(setting, n_cells, random), _N_RESAMPLES) for _ in range(n_sweeps)]
-    of_best, of_named = np.mean(calls, axis=0)
+    best_rate, named_rate = np.mean(calls, axis=0)
     name = f"{setting}, {n_cells} cells"
     detail = f"any false call in {n_sweeps} sweeps"
     return [
-        Measure(f"{name}: best", float(of_best), "", detail, bound),
-        Measure(f"{name}: named", float(of_named), "", detail, bound),
+        Measure(f"{name}: best", float(best_rate), "", detail, bound),
+        Measure(f"{name}: named", float(named_rate), "", detail, bound),
     ]

@@ -43,11 +43,11 @@ def measure(settings: Settings) -> list[Measure]:
         many.run()
         seconds = time.perf_counter() - started
         n_requests = len(endpoint.log()) - n_before
-        n_kept = len(endpoint.log())
+        n_answered = len(endpoint.log())
         again = time.perf_counter()
         many.run()
         again_s = time.perf_counter() - again
-        n_asked_again = len(endpoint.log()) - n_kept
+        n_asked_again = len(endpoint.log()) - n_answered
     detail = f"{many.n_samples} samples of {len(texts)} documents, {n_requests:,} requests, killed twice"
     growth = f"{few.peak_gib:.3f} GiB for {_FEW} documents, {many.peak_gib:.3f} GiB for {_MANY}"
     return [

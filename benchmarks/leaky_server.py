@@ -109,9 +109,11 @@ def _body(failure: Failure, headers: str) -> bytes:
         text = f"The headers are {headers}"
         call = {"id": "1", "type": "function", "function": {"name": headers, "arguments": headers}}
         message = {"role": "assistant", "content": text, "reasoning_content": text, "tool_calls": [call]}
-        of_model = {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "model": headers}
-        of_pipeline = {"answer": text, "passages": [{"text": text, "source": headers, "document_id": headers}]}
-        return json.dumps({**of_model, **of_pipeline, "usage": {"prompt_tokens": 9, "details": headers}}).encode()
+        model_fields = {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "model": headers}
+        pipeline_fields = {"answer": text, "passages": [{"text": text, "source": headers, "document_id": headers}]}
+        return json.dumps(
+            {**model_fields, **pipeline_fields, "usage": {"prompt_tokens": 9, "details": headers}}
+        ).encode()
     return json.dumps({"error": {"message": f"Incorrect request: {headers}", "code": headers}}).encode()
 
 

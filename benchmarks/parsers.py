@@ -67,8 +67,8 @@ def _measures(folder: Path, name: str, form: str, parser: Parser, language: str)
     yield Measure(f"{name}: characters lost", 100 * lost / wanted, "%", f"{lost:,} of {wanted:,}", bound)
     whole, n_sentences = (sum(counts) for counts in zip(*(sentences(*pair) for pair in pairs), strict=True))
     yield Measure(f"{name}: sentences whole", 100 * whole / n_sentences, "%", f"{whole} of {n_sentences}")
-    kept, n_rows = (sum(counts) for counts in zip(*(table_rows(*pair) for pair in pairs), strict=True))
-    yield Measure(f"{name}: rows in Markdown", 100 * kept / n_rows, "%", f"{kept} of {n_rows}")
+    n_found, n_rows = (sum(counts) for counts in zip(*(table_rows(*pair) for pair in pairs), strict=True))
+    yield Measure(f"{name}: rows in Markdown", 100 * n_found / n_rows, "%", f"{n_found} of {n_rows}")
     milliseconds = 1000 * seconds / _N_DOCUMENTS
     yield Measure(f"{name}: time", milliseconds, "ms", "per document")
 

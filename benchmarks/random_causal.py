@@ -47,12 +47,12 @@ def save_random_causal(folder: Path, shape: Shape, *, dtype: str, device: str) -
         eos_token_id=0,
     )
     torch.manual_seed(0)
-    kept = torch.get_default_dtype()
+    default_dtype = torch.get_default_dtype()
     torch.set_default_dtype(getattr(torch, dtype))
     try:
         with torch.device(device):
             network = Qwen2ForCausalLM(config)
     finally:
-        torch.set_default_dtype(kept)
+        torch.set_default_dtype(default_dtype)
     network.save_pretrained(folder)
     return folder

@@ -91,8 +91,8 @@ def _compare_sizes(
     questions = crud_rag.queries(settings.crud_rag, n_pairs // _CHUNKS_PER_QUESTION)
     sizes = {"chunks of 128 tokens": (128,), "chunks of 32 to 512 tokens": (32, 64, 128, 512)}
     found = {}
-    for name, of_sizes in sizes.items():
-        chunks = [chunk for size in of_sizes for chunk in _chunks(documents, size, n_pairs // len(of_sizes))]
+    for name, chunk_sizes in sizes.items():
+        chunks = [chunk for size in chunk_sizes for chunk in _chunks(documents, size, n_pairs // len(chunk_sizes))]
         order = np.random.default_rng(0).permutation(len(chunks))
         pairs = [(questions[number % len(questions)], chunks[place]) for number, place in enumerate(order)]
         found[name] = _compare(folder, pairs, device, dtype, clock)

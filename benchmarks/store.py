@@ -178,13 +178,13 @@ def _read_some(_: Connection, root: Path, n: int, n_reads: int, seed: int) -> li
 def faults(root: Path, n_results: int | None = None) -> list[str]:
     """Return the errors in a store that no process is writing. With `n_results`, no process was killed there."""
     store = Store(root)
-    kept = list(store.entries())
-    found = [f"{entry.folder}: {'; '.join(damages)}" for entry in kept if (damages := entry.damages())]
+    entries = list(store.entries())
+    found = [f"{entry.folder}: {'; '.join(damages)}" for entry in entries if (damages := entry.damages())]
     found += [f"{folder}: no manifest" for folder in store.folders_without_manifest()]
     if n_results is not None:
         found += [f"left: {path}" for name in ("tmp", "locks") for path in (root / name).iterdir()]
-        if len(kept) != n_results:
-            found.append(f"{len(kept)} results, expected {n_results}")
+        if len(entries) != n_results:
+            found.append(f"{len(entries)} results, expected {n_results}")
     return found
 
 
@@ -235,8 +235,8 @@ def kill_repeatedly(root: Path, n_rounds: int) -> Killed:
         child.send(signal.SIGKILL)
         for done in child.received():
             (results if isinstance(done, int) else replies).append(done)
-    kept = store.replies(_REPLIES).get_all(replies)
-    errors = [f"{name}: lost" for name in replies if kept.get(name) != _reply(name)]
+    stored = store.replies(_REPLIES).get_all(replies)
+    errors = [f"{name}: lost" for name in replies if stored.get(name) != _reply(name)]
     errors += [f"result {done}: lost" for done in results[1:] if maker(store, done) is None]
     return Killed(len(results) - 1 + len(replies), longest_s, [*errors, *faults(root)])
 

@@ -102,10 +102,12 @@ def _axis_effect(scored: ScoredCells, design: LevelDesign, base: str | None, alp
     has_base = base in design.levels
     reference = design.levels.index(base) if base is not None and has_base else order[0]
     others = [index for index in order if index != reference]
-    of_others = dict(
+    difference_by_level = dict(
         zip(others, _differences_from(scored, design, reference, others, alpha, is_picked=not has_base), strict=True)
     )
-    levels = tuple(LevelEffect(design.levels[index], float(means[index]), *of_others.get(index, ())) for index in order)
+    levels = tuple(
+        LevelEffect(design.levels[index], float(means[index]), *difference_by_level.get(index, ())) for index in order
+    )
     return AxisEffect(
         design.axis,
         design.levels[reference],

@@ -44,8 +44,8 @@ def mean_costs(cells: Sequence[CellResult], weights: NDArray[np.float64], *, wei
     used_weights = weights[weights.any(axis=1)]
     tokens = _means(TOKENS if weighs_tokens else (), used, used_weights)
     shares = np.array([answered_share(cell) if weighs_tokens else 1.0 for cell in used]) @ used_weights
-    of_cells = latency_noise(cells)
-    noise = np.array([of_cells[cell.cell_id] for cell in used]) @ used_weights
+    noise_by_cell = latency_noise(cells)
+    noise = np.array([noise_by_cell[cell.cell_id] for cell in used]) @ used_weights
     seconds = _means(("seconds",), used, used_weights)
     return [MeanCost(*cost) for cost in zip(tokens, seconds, shares.tolist(), noise.tolist(), strict=True)]
 

@@ -179,13 +179,13 @@ def recommended(
     """Return the recommendations for every axis in these scenarios. All of them are one family: p-values are corrected
     for all.
     """
-    of_cells: dict[tuple[str, ...], list[LevelDesign]] = {}  # most scenarios have the same cells
+    designs_by_cells: dict[tuple[str, ...], list[LevelDesign]] = {}  # most scenarios have the same cells
     scenario_designs = []
     for scored in scenarios:
         key = tuple(cell.cell_id for cell in scored.cells)
-        if key not in of_cells:
-            of_cells[key] = designs_of(scored)
-        scenario_designs.append((scored, of_cells[key]))
+        if key not in designs_by_cells:
+            designs_by_cells[key] = designs_of(scored)
+        scenario_designs.append((scored, designs_by_cells[key]))
     n_draws = max(fewest_draws, int(_DRAWS_BEYOND * sum(len(designs) for _, designs in scenario_designs) / alpha))
     tested = [one for scored, designs in scenario_designs for one in tested_levels(scored, designs, n_draws)]
     p = np.array([one.equality_p_value for one in tested], dtype=np.float64)
@@ -207,7 +207,7 @@ def _level_for(index: int, p: NDArray[np.float64], alpha: float) -> float:
 def _entry(tested: TestedLevels, adjusted: float, level: float, own_level: float, alpha: float) -> Recommendation:
     scored, design = tested.scored, tested.design
     order = np.argsort(-scored.orient(tested.means), kind="stable").tolist()
-    of_levels = mean_costs(scored.cells, design.weights, weighs_tokens=scored.weighs_tokens)
+    level_costs = mean_costs(scored.cells, design.weights, weighs_tokens=scored.weighs_tokens)
     verdict = _verdict(tested, adjusted, alpha)
     p = tested.p if tested.p is not None else [None] * len(order)
     levels = [
@@ -216,7 +216,7 @@ def _entry(tested: TestedLevels, adjusted: float, level: float, own_level: float
             float(tested.means[index]),
             None if p[index] is None else float(p[index]),
             may_be_best=verdict != SHOWN or float(p[index]) > level,
-            cost=of_levels[index],
+            cost=level_costs[index],
         )
         for index in order
     ]

@@ -14,8 +14,8 @@ _MARKS = {BOLD: "bold", STAR: "*", "": ""}
 def table(grid: Grid) -> str:
     """Return the table as CSV. The ends of an interval have a column each, and an unknown value is empty."""
     columns = [column for index, head in enumerate(grid.heads) for column in _columns(grid, index, head)]
-    if any(grid.marks.of_rows):
-        columns.append(["mark", *(_MARKS[mark] for mark in grid.marks.of_rows)])
+    if any(grid.marks.row_marks):
+        columns.append(["mark", *(_MARKS[mark] for mark in grid.marks.row_marks)])
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerows(zip(*columns, strict=True))

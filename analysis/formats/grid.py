@@ -16,7 +16,7 @@ INTERVAL = re.compile(f"({NUMBER}) ({NUMBER})")
 class Marks:
     """Marks of rows: BOLD, STAR or "" for each row, and the meanings of BOLD and STAR ("" if unused)."""
 
-    of_rows: Sequence[str] = ()
+    row_marks: Sequence[str] = ()
     bold: str = ""
     star: str = ""
 
@@ -39,7 +39,7 @@ class Grid:
 
     def mark(self, row: int) -> str:
         """Return the mark of a row, "" if rows have none."""
-        return self.marks.of_rows[row] if self.marks.of_rows else ""
+        return self.marks.row_marks[row] if self.marks.row_marks else ""
 
     def is_optional(self, column: int) -> bool:
         """Return True if narrow formats drop the column first."""
@@ -57,4 +57,4 @@ class Grid:
     def legend(self) -> list[str]:
         """Return the meanings of the marks that occur."""
         meanings = {BOLD: f"Bold: {self.marks.bold}.", STAR: f"*: {self.marks.star}."}
-        return [text for mark, text in meanings.items() if mark in self.marks.of_rows]
+        return [text for mark, text in meanings.items() if mark in self.marks.row_marks]

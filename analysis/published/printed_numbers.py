@@ -95,7 +95,7 @@ def _levels(paper: str) -> dict[tuple[str, str], PrintedLevel]:
     with (_FOLDER / "levels.csv").open(encoding="utf-8", newline="") as file:
         for record in csv.DictReader(file):
             if record["paper"] == paper:
-                of_level = axes.setdefault((record["column"], record["level"]), {})
+                values_by_axis = axes.setdefault((record["column"], record["level"]), {})
                 if record["axis"]:
-                    of_level[record["axis"]] = tuple(record["values"].split())
-    return {key: PrintedLevel(*key, of_level) for key, of_level in axes.items()}
+                    values_by_axis[record["axis"]] = tuple(record["values"].split())
+    return {key: PrintedLevel(*key, values_by_axis) for key, values_by_axis in axes.items()}

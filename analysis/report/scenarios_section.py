@@ -95,12 +95,12 @@ def gather(source: ReportSource) -> Scenarios | None:
     if not recommended.entries:
         return None
     cells = candidates(source.sweep, scores.metric, alpha=source.alpha, scores=scores)
-    of_cells = {ranked.scenario.subset: ranked for ranked in cells}
+    best_by_scenario = {ranked.scenario.subset: ranked for ranked in cells}
     groups: dict[str, list[ScenarioRow]] = {}
     for scenario in recommended.scenarios():
         entries = [entry for entry in recommended.entries if entry.scenario == scenario]
         choices = {entry.axis: _choice(entry) for entry in entries}
-        best = _best(source, of_cells.get(scenario.subset))
+        best = _best(source, best_by_scenario.get(scenario.subset))
         row = ScenarioRow(scenario.subset, scenario.label, entries[0].n, entries[0].n_clusters, choices, *best)
         groups.setdefault(_KINDS.get(scenario.kind, scenario.kind), []).append(row)
     return Scenarios(

@@ -97,11 +97,11 @@ def _name(sweep: LoadedSweep, cell: CellResult) -> str:
 
 
 def _headline(selection: Selection, metric: SubsetMetric, names: list[str], failure: str) -> str:
-    of_class = f" of class {failure}" if failure else ""
+    class_text = f" of class {failure}" if failure else ""
     order = f"where it loses most to {names[1]}" if len(names) > 1 else "the worst first"
     if selection.are_equal:
         order = "which is the same for all of them"
-    return f"{names[0]}: {len(selection.keys)} of {selection.n:,} samples{of_class}, by {metric}, {order}"
+    return f"{names[0]}: {len(selection.keys)} of {selection.n:,} samples{class_text}, by {metric}, {order}"
 
 
 def _notes(sweep: LoadedSweep, cell: CellResult, selection: Selection, metric: SubsetMetric) -> list[str]:

@@ -62,10 +62,10 @@ def questions() -> list[dict[str, Json]]:
     ]
 
 
-def write(folder: Path, of_documents: Sequence[Record], of_questions: Sequence[Record], newline: str = "\n") -> None:
+def write(folder: Path, documents: Sequence[Record], questions: Sequence[Record], newline: str = "\n") -> None:
     """Write both as JSON Lines."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, records in (("documents", of_documents), ("samples", of_questions)):
+    for name, records in (("documents", documents), ("samples", questions)):
         text = "".join(json.dumps(record, ensure_ascii=False) + newline for record in records)
         (folder / f"{name}.jsonl").write_bytes(text.encode())
 

@@ -96,10 +96,10 @@ def _questions(corpus: pd.DataFrame, samples: list[dict[str, Any]]) -> pd.DataFr
     chunks = dict(list(corpus.groupby("path")))
     for sample in samples:
         gold = sample["gold"][0]
-        of_document = chunks[gold["document"]]
-        text = "".join(of_document["contents"])
-        exact = of_document[of_document["contents"].str.contains(gold["quote"], regex=False)]
-        chosen = exact if len(exact) else of_document
+        document_chunks = chunks[gold["document"]]
+        text = "".join(document_chunks["contents"])
+        exact = document_chunks[document_chunks["contents"].str.contains(gold["quote"], regex=False)]
+        chosen = exact if len(exact) else document_chunks
         assert text, sample["id"]
         rows.append(
             {

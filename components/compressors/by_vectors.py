@@ -60,7 +60,7 @@ class _InnerProducts:
     def score(self, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
         if not len(pairs):
             return np.zeros(0, dtype=np.float32)
-        of_queries = self.embedder.embed_queries(queries, {})
-        of_chunks = self.embedder.embed_chunks(chunks, {})
-        scores: NDArray[np.float32] = np.einsum("ij,ij->i", of_queries[pairs[:, 0]], of_chunks[pairs[:, 1]])
+        query_vectors = self.embedder.embed_queries(queries, {})
+        chunk_vectors = self.embedder.embed_chunks(chunks, {})
+        scores: NDArray[np.float32] = np.einsum("ij,ij->i", query_vectors[pairs[:, 0]], chunk_vectors[pairs[:, 1]])
         return scores

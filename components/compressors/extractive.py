@@ -73,9 +73,9 @@ class ExtractiveByReranker:
 
     def _scores_by_words(self, query: str, sentences: Sequence[str], words: WordTokenizer) -> NDArray[np.float32]:
         table = build_term_table(sentences, words)
-        of_query = Passages([query], query_terms([query], words, table))
+        query_passage = Passages([query], query_terms([query], words, table))
         pairs = _as_array([(0, position) for position in range(len(sentences))])
-        return self.reranker.score(of_query, Passages(sentences, table.document_terms()), pairs)
+        return self.reranker.score(query_passage, Passages(sentences, table.document_terms()), pairs)
 
 
 def _as_array(pairs: Sequence[tuple[int, int]]) -> NDArray[np.int32]:

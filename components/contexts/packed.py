@@ -69,18 +69,18 @@ class PackedContext:
         rows = [self._passages(row, chunks) for row in best]
         lengths = self._lengths(rows, chunks)
         chosen = np.full((len(rows), top_k * self.n_chunks_per_hit), -1, dtype=np.int32)
-        n_kept, n_dropped = np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
+        n_taken, n_dropped = np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
         for i, passages in enumerate(rows):
-            kept: list[_Chunks] = []
+            passages_within: list[_Chunks] = []
             for passage in passages:
-                if n_kept[i] + lengths[passage] <= self.max_tokens:
-                    kept.append(passage)
-                    n_kept[i] += lengths[passage]
+                if n_taken[i] + lengths[passage] <= self.max_tokens:
+                    passages_within.append(passage)
+                    n_taken[i] += lengths[passage]
                 else:
                     n_dropped[i] += lengths[passage]
-            ordered = [chunk for passage in self._order(kept) for chunk in passage]
+            ordered = [chunk for passage in self._order(passages_within) for chunk in passage]
             chosen[i, : len(ordered)] = ordered
-        return Context(chosen, n_kept, n_dropped)
+        return Context(chosen, n_taken, n_dropped)
 
     def _passages(self, best_first: list[int], chunks: SpanTexts) -> list[_Chunks]:
         if self.merges:

@@ -26,11 +26,11 @@ def read_answers(record: Record, location: str) -> tuple[tuple[str, ...], tuple[
     parts = read_answer_parts(record, location)
     if not isinstance(value, list) or not any(isinstance(entry, list) for entry in value):
         return optional_texts(record, "references", location), parts
-    of_field = f"{location}, field 'references'"
-    alternatives = [_alternative(entry, of_field) for entry in value if entry != ""]
-    _require_few([prod(map(len, alternative)) for alternative in alternatives], of_field)
+    field_location = f"{location}, field 'references'"
+    alternatives = [_alternative(entry, field_location) for entry in value if entry != ""]
+    _require_few([prod(map(len, alternative)) for alternative in alternatives], field_location)
     references = (text for alternative in alternatives for text in map(_join, product(*alternative)))
-    return tuple(dict.fromkeys(references)), parts or _common_parts(alternatives, of_field)
+    return tuple(dict.fromkeys(references)), parts or _common_parts(alternatives, field_location)
 
 
 def read_answer_parts(record: Record, location: str) -> tuple[Part, ...]:

@@ -40,23 +40,27 @@ def assemble(
     Samples with the subset, question, references and history of an earlier one are counted: a file may be in the folder
     twice. Gold documents may be missing from the corpus; see `limit_and_count`.
     """
-    kept = _sort_and_drop_empty(documents)
-    if not len(kept):
+    remaining = _sort_and_drop_empty(documents)
+    if not len(remaining):
         raise DataError(f"{source}: the corpus has no document with text ({len(documents)} empty ones)")
     if not samples:
         raise DataError(f"{source}: no samples were found. Check the subsets and the files.")
-    require_unique(kept.ids, source, "document")
+    require_unique(remaining.ids, source, "document")
     require_unique([sample.id for sample in samples], source, "sample")
-    for an_id, title, text in zip(kept.ids, kept.titles, kept.texts, strict=True):
+    for an_id, title, text in zip(remaining.ids, remaining.titles, remaining.texts, strict=True):
         _require_whole_characters(source, f"document '{an_id}'", an_id, title, text)
-    for an_id, facts in zip(kept.ids, kept.metadata, strict=False):  # a corpus may have no metadata
+    for an_id, facts in zip(remaining.ids, remaining.metadata, strict=False):  # a corpus may have no metadata
         _require_whole_characters(source, f"the metadata of document '{an_id}'", *facts, *facts.values())
     for sample in samples:
         _check_texts(sample, source, references_required)
         _check_names(sample, source)
-    _check_spans(kept, samples, source)
+    _check_spans(remaining, samples, source)
     distinct = {(each.subset, each.question, each.references, each.history) for each in samples}
-    counts = {"n_documents": len(kept), "n_empty_documents": len(documents) - len(kept), "n_samples_read": len(samples)}
+    counts = {
+        "n_documents": len(remaining),
+        "n_empty_documents": len(documents) - len(remaining),
+        "n_samples_read": len(samples),
+    }
     if not references_required:
         counts["n_samples_without_reference"] = sum(not sample.references for sample in samples)
     if n_repeated := len(samples) - len(distinct):
@@ -65,7 +69,7 @@ def assemble(
         counts["n_references_like_lists"] = n_lists
     if n_with_parts := sum(bool(sample.answer_parts) for sample in samples):
         counts["n_samples_with_answer_parts"] = n_with_parts
-    return Benchmark(kept, tuple(samples), {**notes, **counts}, labels)
+    return Benchmark(remaining, tuple(samples), {**notes, **counts}, labels)
 
 
 def limit_and_count(benchmark: Benchmark, limit: int | None, seed: int, max_documents: int | None = None) -> Benchmark:

@@ -77,14 +77,14 @@ def read_qrels(file: Path) -> Qrels:
             continue
         location = f"{file}, line {number}"
         query_id, document_id, score = _judgement(cells, location)
-        of_query = scores.setdefault(query_id, {})
-        if of_query.get(document_id, score) != score:
+        query_scores = scores.setdefault(query_id, {})
+        if query_scores.get(document_id, score) != score:
             raise DataError(
                 f"{location}: document '{document_id}' has the score {score} for query '{query_id}', but an "
-                f"earlier line says {of_query[document_id]}, expected one score. Remove a line."
+                f"earlier line says {query_scores[document_id]}, expected one score. Remove a line."
             )
-        n_repeated += document_id in of_query
-        of_query[document_id] = score
+        n_repeated += document_id in query_scores
+        query_scores[document_id] = score
     return Qrels(scores, n_repeated)
 
 

@@ -100,12 +100,12 @@ class BuiltCorpus:
         if not rows:
             raise DataError(_no_documents_left(self, counts))
         counts["n_documents_kept"] = len(rows)
-        kept = replace(
+        remaining = replace(
             documents.at(rows),
             titles=[self.cleaning.clean_title(documents.titles[row]) for row in rows],
             texts=[cleaned.texts[row] for row in rows],
         )
-        return kept, counts
+        return remaining, counts
 
     def _find_left_out(self, ids: Sequence[str], texts: Sequence[str]) -> dict[int, tuple[str, int | None]]:
         """Return the rows that are left out: row -> (reason, the row that it repeats or None)."""

@@ -178,12 +178,12 @@ def _gaps(names: Sequence[str]) -> dict[str, int | str]:
 def _merge_duplicates(documents: Documents) -> tuple[Documents, int]:
     """Return the documents without repetitions of earlier texts, and their number. Empty documents stay."""
     first: dict[str, str] = {}
-    kept = [
+    remaining = [
         (an_id, text)
         for an_id, text in zip(documents.ids, documents.texts, strict=True)
         if not text.strip() or first.setdefault(text, an_id) == an_id
     ]
-    merged = Documents([an_id for an_id, _ in kept], [""] * len(kept), [text for _, text in kept])
+    merged = Documents([an_id for an_id, _ in remaining], [""] * len(remaining), [text for _, text in remaining])
     return merged, len(documents) - len(merged)
 
 

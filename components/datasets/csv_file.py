@@ -35,11 +35,11 @@ def read_csv(file: Path, options: ReadingOptions) -> FileContent:
             f"{file}: the first row names one column, {columns[0]!r}, which contains {separators[0]!r}. Columns are "
             f"separated by {_separator(file)!r} in {file.suffix} files. Convert the file, or rename the column."
         )
-    of_text = text_columns_in(columns, options)
-    if options.text_columns and not of_text:
+    text_columns = text_columns_in(columns, options)
+    if options.text_columns and not text_columns:
         return FileContent([], {"n_tables_without_text_columns": 1})
     entries = list(limit_text(_documents(rows, columns, file, options), file))
-    return FileContent(entries, {"n_tables_without_rows": int(not entries)}, of_text)
+    return FileContent(entries, {"n_tables_without_rows": int(not entries)}, text_columns)
 
 
 def _documents(

@@ -87,7 +87,7 @@ class FinanceRag:
     def fingerprint(self) -> str:
         """Return the SHA-256 of the files of all sets that `load` reads."""
         parts = {name: self._files(name).by_part() for name in self._find_sets()}
-        files = {f"{name}/{part}": file for name, of_set in parts.items() for part, file in of_set.items()}
+        files = {f"{name}/{part}": file for name, set_files in parts.items() for part, file in set_files.items()}
         return sha256_of_files(files, _EXPECTED)
 
     def load(self) -> Benchmark:

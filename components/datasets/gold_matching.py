@@ -69,8 +69,8 @@ class PassageFinder:
 def _n_added(coverage: Coverage, best: int) -> NDArray[np.int64]:
     """Return how many characters of the passage each document covers and the best one does not, int64[n_documents]."""
     is_new = np.ones(coverage.n_characters, dtype=np.int64)
-    of_best = coverage.document_of_piece == coverage.documents[best]
-    for start, end in zip(coverage.position[of_best].tolist(), coverage.end[of_best].tolist(), strict=True):
+    is_best = coverage.document_of_piece == coverage.documents[best]
+    for start, end in zip(coverage.position[is_best].tolist(), coverage.end[is_best].tolist(), strict=True):
         is_new[start:end] = 0
     n_new = np.append(0, np.cumsum(is_new))
     rows = np.searchsorted(coverage.documents, coverage.document_of_piece)

@@ -76,9 +76,9 @@ class Jsonl:
 
     def fingerprint(self) -> str:
         """Return the SHA-256 of the documents and the questions."""
-        of_samples = sha256_of_files({"samples.jsonl": require_file(Path(self.samples), _EXPECTED)}, _EXPECTED)
-        of_documents = self.source.fingerprint() if self.source else ""
-        return hashlib.sha256(f"{of_documents} {of_samples}".encode()).hexdigest()
+        samples_hash = sha256_of_files({"samples.jsonl": require_file(Path(self.samples), _EXPECTED)}, _EXPECTED)
+        documents_hash = self.source.fingerprint() if self.source else ""
+        return hashlib.sha256(f"{documents_hash} {samples_hash}".encode()).hexdigest()
 
     def load(self) -> Benchmark:
         """Return all documents, and questions up to the limit.

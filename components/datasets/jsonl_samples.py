@@ -69,12 +69,12 @@ def read_samples(file: Path, texts: Mapping[str, str]) -> OwnSamples:
     lines = list(read_records(file, _EXPECTED))
     ignored = {name for names in read_each(lambda line: _unknown_fields(line[1], line[0]), lines) for name in names}
     slugs = {
-        field: of_field(optional_text(record, field, location) for location, record in lines)
-        for field, of_field in (("subset", path_slugs), ("topic", slugs_of), ("task", slugs_of))
+        field: field_slugs(optional_text(record, field, location) for location, record in lines)
+        for field, field_slugs in (("subset", path_slugs), ("topic", slugs_of), ("task", slugs_of))
     }
     reader = GivenPassages(texts)
     samples = read_each(lambda line: _sample(line[1], slugs, texts, reader, line[0]), lines)
-    labels = {slug: name for of_field in slugs.values() for name, slug in of_field.items() if slug != name}
+    labels = {slug: name for field_slugs in slugs.values() for name, slug in field_slugs.items() if slug != name}
     counts: dict[str, int | float | str] = {
         "n_fields_left_aside": len(ignored),
         "fields_left_aside": ", ".join(sorted(ignored)),
@@ -90,8 +90,10 @@ def path_slugs(names: Iterable[str]) -> dict[str, str]:
     Names are split at slashes, and blank parts are dropped.
     """
     groups = {group for name in names for group in accumulate(name.split("/"), "{}/{}".format) if group.strip("/ ")}
-    of_part = slugs_of({part for group in groups for part in group.split("/")})
-    return {group: "/".join(of_part[part] for part in group.split("/") if part in of_part) for group in sorted(groups)}
+    part_slugs = slugs_of({part for group in groups for part in group.split("/")})
+    return {
+        group: "/".join(part_slugs[part] for part in group.split("/") if part in part_slugs) for group in sorted(groups)
+    }
 
 
 def _unknown_fields(record: Record, location: str) -> list[str]:
@@ -115,7 +117,9 @@ def _sample(
 ) -> Sample:
     turns = as_list(record.get("history") or [], f"{location}, field 'history'")
     history = tuple(_turn(turn, f"{location}, field 'history'") for turn in turns)
-    slug = {field: of_field.get(optional_text(record, field, location)) for field, of_field in slugs.items()}
+    slug = {
+        field: field_location.get(optional_text(record, field, location)) for field, field_location in slugs.items()
+    }
     gold = read_gold(record, texts, location)
     references, answer_parts = read_answers(record, location)
     passages, relevant = reader.read(record, location)

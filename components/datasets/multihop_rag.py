@@ -116,8 +116,12 @@ def _sample(
         raise DataError(
             f"{where}, field 'answer': is blank, but the question has an answer. Add it, or remove the record."
         )
-    of_evidence = f"{where}, field 'evidence_list'"
-    spans = list(_gold(as_list(record.get("evidence_list"), of_evidence), texts, of_evidence)) if answerable else []
+    evidence_location = f"{where}, field 'evidence_list'"
+    spans = (
+        list(_gold(as_list(record.get("evidence_list"), evidence_location), texts, evidence_location))
+        if answerable
+        else []
+    )
     sample = Sample(
         id=an_id,
         subset=types.get(question_type, UNNAMED),

@@ -91,14 +91,16 @@ class Part:
         shuffled = [clusters[index] for index in np.random.default_rng(self.seed).permutation(len(clusters)).tolist()]
         n_left = Counter(kind for positions in shuffled for kind in {samples[position].kind for position in positions})
         held_out: set[int] = set()
-        for of_kind in sorted(_positions_by([sample.kind for sample in samples]).values(), key=len):  # the rarest first
+        for kind_positions in sorted(
+            _positions_by([sample.kind for sample in samples]).values(), key=len
+        ):  # the rarest first
             for positions in shuffled:
-                if len(held_out.intersection(of_kind)) >= self.held_out_share * len(of_kind):
+                if len(held_out.intersection(kind_positions)) >= self.held_out_share * len(kind_positions):
                     break
                 kinds = {samples[position].kind for position in positions}
                 if (
                     held_out.isdisjoint(positions)
-                    and not set(of_kind).isdisjoint(positions)
+                    and not set(kind_positions).isdisjoint(positions)
                     and 1 not in map(n_left.get, kinds)
                 ):
                     held_out.update(positions)

@@ -37,7 +37,7 @@ def main() -> None:
             _read(order, answers)
             _answer(answers, end=True)
         except Exception as error:  # noqa: BLE001 - the other process raises it
-            kind = next(kind for of_kind, kind in _KINDS.items() if isinstance(error, of_kind))
+            kind = next(kind for error_class, kind in _KINDS.items() if isinstance(error, error_class))
             _answer(answers, error=str(error) or type(error).__name__, kind=kind)
 
 

@@ -15,10 +15,10 @@ _STRATA: tuple[Callable[[Sample], str], ...] = (
 
 def limit_problems(limit: int | None, max_documents: int | None) -> list[str]:
     """Return one message per error in the two limits of a data set."""
-    of_what = {"limit": (limit, "samples"), "max_documents": (max_documents, "documents")}
+    limits = {"limit": (limit, "samples"), "max_documents": (max_documents, "documents")}
     return [
         f"{name}: got {value}, expected at least 1, or null for all {what}"
-        for name, (value, what) in of_what.items()
+        for name, (value, what) in limits.items()
         if value is not None and value < 1
     ]
 
@@ -46,19 +46,19 @@ def limit_documents(documents: Documents, samples: Sequence[Sample], max_documen
         return documents
     named = {unit.document_id for sample in samples for unit in sample.gold}
     named |= {passage for sample in samples for passage in sample.passages}
-    kept = {document_id for document_id in documents.ids if document_id in named}
+    chosen = {document_id for document_id in documents.ids if document_id in named}
     prefixes = sorted({sample.corpus_prefix for sample in samples}, key=len, reverse=True)
     others: dict[str, list[str]] = {}
     for document_id in documents.ids:
         prefix = next((prefix for prefix in prefixes if document_id.startswith(prefix)), None)
-        if document_id not in kept and prefix is not None:
+        if document_id not in chosen and prefix is not None:
             others.setdefault(prefix, []).append(document_id)
-    n_others = min(max(max_documents - len(kept), 0), sum(map(len, others.values())))
+    n_others = min(max(max_documents - len(chosen), 0), sum(map(len, others.values())))
     if n_others:
         shares = allocate({prefix: len(ids) for prefix, ids in others.items()}, n_others, seed)
         for prefix, n in shares.items():
-            kept.update(sorted(others[prefix], key=lambda document_id: draw(seed, document_id))[:n])
-    return documents.at([row for row, document_id in enumerate(documents.ids) if document_id in kept])
+            chosen.update(sorted(others[prefix], key=lambda document_id: draw(seed, document_id))[:n])
+    return documents.at([row for row, document_id in enumerate(documents.ids) if document_id in chosen])
 
 
 def allocate(sizes: Mapping[str, int], limit: int, seed: int) -> dict[str, int]:

@@ -81,16 +81,16 @@ def _read_tables(database: sqlite3.Connection, file: Path, options: ReadingOptio
     tables = options.tables or [name for name, kind in kinds.items() if kind != "view"]
     counts = Counter(n_views=len(kinds) - len(tables) if not options.tables else 0)
     entries: list[FileEntry] = []
-    of_text: frozenset[str] = frozenset()
+    text_columns: frozenset[str] = frozenset()
     for table in tables:
         cursor = database.execute(f'SELECT * FROM "{table.replace(chr(34), chr(34) * 2)}"')  # noqa: S608  # a quoted name
-        of_table = text_columns_in((column[0] for column in cursor.description), options)
-        of_text |= of_table
-        if options.text_columns and not of_table:
+        table_text_columns = text_columns_in((column[0] for column in cursor.description), options)
+        text_columns |= table_text_columns
+        if options.text_columns and not table_text_columns:
             counts["n_tables_without_text_columns"] += 1
         else:
             entries += limit_text(_rows(database, table, cursor, options, counts), file)
-    return FileContent(entries, counts, of_text)
+    return FileContent(entries, counts, text_columns)
 
 
 def _rows(

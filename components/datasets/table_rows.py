@@ -18,12 +18,14 @@ def row_document(part: str, values: Mapping[str, str], options: ReadingOptions) 
     """
     title = next((value for column, value in values.items() if column.lower() == _TITLE), "")
     chosen = options.text_columns or tuple(values)
-    of_text = frozenset(chosen)
+    text_columns = frozenset(chosen)
     if len(options.text_columns) == 1:
         text = values.get(chosen[0], "")
     else:
         text = "\n".join(f"{column}: {values[column]}" for column in chosen if column in values)
-    metadata = {column: value for column, value in values.items() if column not in of_text and column.lower() != _TITLE}
+    metadata = {
+        column: value for column, value in values.items() if column not in text_columns and column.lower() != _TITLE
+    }
     return FileEntry(part, title, text, metadata)
 
 

@@ -50,10 +50,10 @@ class NearDuplicates:
         for row, hit_chunks in enumerate(head):
             columns = np.flatnonzero(hit_chunks >= 0)
             resemblance = _resemblance(holds[np.searchsorted(used, hit_chunks[columns])])
-            kept: list[int] = []
+            remaining: list[int] = []
             for i, column in enumerate(columns.tolist()):
-                dropped[row, column] = bool((resemblance[i, kept] >= self.threshold).any())
-                kept += [] if dropped[row, column] else [i]
+                dropped[row, column] = bool((resemblance[i, remaining] >= self.threshold).any())
+                remaining += [] if dropped[row, column] else [i]
         return drop_hits(hits, dropped)
 
     def _shingle_matrix(self, terms: Terms, chunks: NDArray[np.int32]) -> Any:

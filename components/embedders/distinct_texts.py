@@ -18,11 +18,11 @@ def embed_distinct(
 ) -> NDArray[np.float32]:
     """Return float32[n_texts, n_dimensions] from the vectors of the distinct texts; zero for blank texts."""
     row_of = {text: row for row, text in enumerate(distinct)}
-    of_all = np.zeros((len(texts), n_dimensions), dtype=np.float32)
+    all_vectors = np.zeros((len(texts), n_dimensions), dtype=np.float32)
     embedded = [row for row, text in enumerate(texts) if text in row_of]
     if embedded:
-        of_all[embedded] = vectors[[row_of[texts[row]] for row in embedded]]
-    return of_all
+        all_vectors[embedded] = vectors[[row_of[texts[row]] for row in embedded]]
+    return all_vectors
 
 
 def unit_vectors(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

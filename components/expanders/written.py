@@ -91,8 +91,8 @@ class WrittenQueries:
         rows = [row for row, sample in enumerate(samples) if self._needs_request(sample)]
         inquiries = [self._inquiry(samples[row], f"sample {row}") for row in rows]
         replies = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
-        of_row = dict(zip(rows, replies, strict=True))
-        return [self._expansion(sample, of_row.get(row)) for row, sample in enumerate(samples)]
+        reply_by_row = dict(zip(rows, replies, strict=True))
+        return [self._expansion(sample, reply_by_row.get(row)) for row, sample in enumerate(samples)]
 
     def _needs_request(self, sample: Sample) -> bool:
         return bool(sample.question.strip()) and (bool(sample.history) or not self.only_in_conversations)

@@ -137,13 +137,13 @@ class EntityGraph:
         """Search for some queries at once."""
         nearness = _inner_products(queries, chunks)
         is_near = nearness != 0
-        of_passages = self.passage_weight * _scale(nearness, is_near)
-        of_phrases = self._phrase_weights(graph, _inner_products(queries, facts))
-        seeds = np.concatenate([of_phrases, of_passages], axis=1)
+        passage_weights = self.passage_weight * _scale(nearness, is_near)
+        phrase_weights = self._phrase_weights(graph, _inner_products(queries, facts))
+        seeds = np.concatenate([phrase_weights, passage_weights], axis=1)
         total = seeds.sum(axis=1, keepdims=True)
         seeds = np.divide(seeds, total, out=np.zeros_like(seeds), where=total > 0)
         ranks = page_rank(edges, np.ascontiguousarray(seeds.T), self.damping, n_steps(self.damping, self.tolerance))
-        score = ranks[of_phrases.shape[1] :].T
+        score = ranks[phrase_weights.shape[1] :].T
         return best_columns(np.where(is_near | (score > 0), score, -np.inf), depth)
 
     def _phrase_weights(self, graph: Arrays, nearness: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -39,9 +39,9 @@ def read_facts(reply: str, instruction: str, max_facts: int) -> FactsOfChunk | N
             return FactsOfChunk() if _CLOSED.search(text) else None
         facts = [_fact(entry, instruction) for entry in (entries[:-1] if is_cut else entries)]
         distinct = list(dict.fromkeys(fact for fact in facts if fact is not None))
-        kept = tuple(distinct[:max_facts])
-        n_left_out = is_cut + facts.count(None) + len(distinct) - len(kept)
-        return FactsOfChunk(kept, n_left_out) if kept else None
+        facts_within_limit = tuple(distinct[:max_facts])
+        n_left_out = is_cut + facts.count(None) + len(distinct) - len(facts_within_limit)
+        return FactsOfChunk(facts_within_limit, n_left_out) if facts_within_limit else None
     return None
 
 

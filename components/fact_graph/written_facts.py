@@ -58,8 +58,8 @@ class WrittenFacts:
         rows = [row for row, text in enumerate(chunks.texts) if text.strip()]
         inquiries = [self._inquiry(f"chunk {row}", chunks.texts[row], titles[row]) for row in rows]
         replies = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
-        of_row = dict(zip(rows, map(_outcome, replies), strict=True))
-        return [of_row.get(row, FactsOfChunk()) for row in range(len(chunks))]
+        facts_by_row = dict(zip(rows, map(_outcome, replies), strict=True))
+        return [facts_by_row.get(row, FactsOfChunk()) for row in range(len(chunks))]
 
     def _inquiry(self, request_id: str, text: str, title: str) -> Inquiry[FactsOfChunk]:
         messages = chat(self.system, fill(self.instruction, {"{title}": title, "{passage}": text}))

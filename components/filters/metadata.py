@@ -49,8 +49,8 @@ class ByMetadata:
 
     def check_metadata(self, names: Sequence[str], samples: Sequence[Sample]) -> list[str]:
         """Return error messages for names in conditions that no document has, except facts that chunks may have."""
-        of_samples = [name for sample in samples for name, _ in sample.conditions] if self.by_sample else []
-        asked_for = dict.fromkeys([*self.where, *of_samples])
+        sample_names = [name for sample in samples for name, _ in sample.conditions] if self.by_sample else []
+        asked_for = dict.fromkeys([*self.where, *sample_names])
         return [_unknown_name(name, names) for name in asked_for if name not in names and name not in _FACTS_OF_CHUNKS]
 
     def allow(self, samples: Sequence[Sample], documents: Documents) -> AllowedDocuments:
@@ -59,8 +59,8 @@ class ByMetadata:
         Raises ComponentError for a name that no document has.
         """
         fixed = tuple(self.where.items())
-        of_samples = [fixed + (sample.conditions if self.by_sample else ()) for sample in samples]
-        groups = list(dict.fromkeys(of_samples))
+        conditions_by_sample = [fixed + (sample.conditions if self.by_sample else ()) for sample in samples]
+        groups = list(dict.fromkeys(conditions_by_sample))
         facts = _facts_by_name(groups, documents)
         allowed = []
         for group in groups:
@@ -68,7 +68,7 @@ class ByMetadata:
             allowed.append(np.flatnonzero(np.logical_and.reduce([np.ones(len(documents), dtype=bool), *satisfied])))
         numbers = {group: i for i, group in enumerate(groups)}
         return AllowedDocuments(
-            np.array([numbers[group] for group in of_samples], dtype=np.int32),
+            np.array([numbers[group] for group in conditions_by_sample], dtype=np.int32),
             np.cumsum([0, *map(len, allowed)], dtype=np.int64),
             np.concatenate([np.zeros(0, dtype=np.int32), *allowed]).astype(np.int32),
         )

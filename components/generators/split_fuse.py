@@ -126,8 +126,8 @@ def _settle(part: _Part, answers: Mapping[_Part, Answer]) -> Answer | None:
         return choose_answer(failed, [right if failed is left else left])
     if left.text and right.text:
         return None
-    kept, other = (right, left) if right.text else (left, right)
-    return mark_truncated(choose_answer(kept, [other]), [other])
+    chosen, other = (right, left) if right.text else (left, right)
+    return mark_truncated(choose_answer(chosen, [other]), [other])
 
 
 def _path(tree: _Part) -> str:

@@ -229,12 +229,12 @@ class _Task:
     """A sample with the claims of its answer and of its references, () if they are not needed or there are none."""
 
     item: JudgeInput
-    of_answer: Claims
-    of_reference: Claims
+    answer_claims: Claims
+    reference_claims: Claims
 
     def claims_of(self, comparison: Comparison) -> Claims:
         """Return the claims that a comparison checks."""
-        return self.of_answer if comparison in _NEEDS_ANSWER_CLAIMS else self.of_reference
+        return self.answer_claims if comparison in _NEEDS_ANSWER_CLAIMS else self.reference_claims
 
     def verdicts(
         self, replies: Sequence[tuple[Comparison, Verdicts | Unread]], *, covers_nothing: bool
@@ -246,7 +246,7 @@ class _Task:
                 supported[comparison].append([verdict.is_supported for verdict in verdicts])
         covered = supported[Comparison.REFERENCE_BY_ANSWER]
         if covers_nothing and not self.item.answer.strip():
-            covered = [[False] * len(self.of_reference)]
+            covered = [[False] * len(self.reference_claims)]
         right = supported[Comparison.ANSWER_BY_REFERENCE]
         by_passage = (
             list(zip(*supported[comparison], strict=True))
@@ -259,9 +259,9 @@ class _Task:
         and the passages that support it.
         """
         lines = [
-            *_lines("answer", self.of_answer, ("right", "wrong"), verdicts.right, verdicts.answer_sources),
+            *_lines("answer", self.answer_claims, ("right", "wrong"), verdicts.right, verdicts.answer_sources),
             *_lines(
-                "reference", self.of_reference, ("covered", "missed"), verdicts.covered, verdicts.reference_sources
+                "reference", self.reference_claims, ("covered", "missed"), verdicts.covered, verdicts.reference_sources
             ),
         ]
         return "\n".join(lines) or ("no claims" if self.item.answer.strip() else "empty answer")

@@ -261,10 +261,10 @@ def nugget_scores(nuggets: Sequence[Nugget], assignments: Sequence[Assignment]) 
     vital = [nugget.vital for nugget in nuggets]
     weights = [1.0 if is_vital else _WEIGHT_OF_OKAY for is_vital in vital]
     weighted = sum(weight * value for weight, value in zip(weights, credit, strict=True)) / sum(weights)
-    of_vital = [
+    vital_values = [
         [value for value, is_vital in zip(values, vital, strict=True) if is_vital] for values in (credit, strict)
     ]
-    values = (_mean(credit), _mean(strict), _mean(of_vital[0]), _mean(of_vital[1]), weighted)
+    values = (_mean(credit), _mean(strict), _mean(vital_values[0]), _mean(vital_values[1]), weighted)
     return dict(zip(_NAMES, values, strict=True))
 
 

@@ -48,8 +48,8 @@ def distinct_ngrams(answers: Units, references: Units, n: int) -> DistinctNgrams
     n_texts = len(answers)
     (answer_keys, _), (reference_keys, _) = (_count(_keys(units, n, n_texts)) for units in (answers, references))
     _, is_common = _find(answer_keys, reference_keys)
-    of_texts = [_texts(keys, n_texts) for keys in (answer_keys[is_common], answer_keys, reference_keys)]
-    return DistinctNgrams(*(np.bincount(texts, minlength=n_texts).astype(np.int64) for texts in of_texts))
+    texts_by_side = [_texts(keys, n_texts) for keys in (answer_keys[is_common], answer_keys, reference_keys)]
+    return DistinctNgrams(*(np.bincount(texts, minlength=n_texts).astype(np.int64) for texts in texts_by_side))
 
 
 def _hash_bits(n_texts: int) -> np.uint64:

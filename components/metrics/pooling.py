@@ -158,11 +158,11 @@ def _products(fields: Fields, weight: Values) -> Values:
     """Return Z' diag(weight) Z of the incidence Z of mean, topics and tasks: float64[n_effects, n_effects]."""
     n_topics, n_tasks = fields.topic.max() + 1, fields.task.max() + 1
     crossed = np.bincount(fields.topic * n_tasks + fields.task, weight, n_topics * n_tasks).reshape(n_topics, n_tasks)
-    of_topics, of_tasks = crossed.sum(axis=1), crossed.sum(axis=0)
+    topic_sums, task_sums = crossed.sum(axis=1), crossed.sum(axis=0)
     topics, tasks = slice(1, 1 + n_topics), slice(1 + n_topics, None)
-    products = np.diag(np.concatenate([[weight.sum()], of_topics, of_tasks]))
-    products[0, topics] = products[topics, 0] = of_topics
-    products[0, tasks] = products[tasks, 0] = of_tasks
+    products = np.diag(np.concatenate([[weight.sum()], topic_sums, task_sums]))
+    products[0, topics] = products[topics, 0] = topic_sums
+    products[0, tasks] = products[tasks, 0] = task_sums
     products[topics, tasks], products[tasks, topics] = crossed, crossed.T
     return products
 
@@ -170,8 +170,8 @@ def _products(fields: Fields, weight: Values) -> Values:
 def _sums(fields: Fields, values: Values) -> Values:
     """Return Z' times the values: float64[n_effects]."""
     n_topics, n_tasks = fields.topic.max() + 1, fields.task.max() + 1
-    of_topics, of_tasks = np.bincount(fields.topic, values, n_topics), np.bincount(fields.task, values, n_tasks)
-    return np.concatenate([[values.sum()], of_topics, of_tasks])
+    topic_sums, task_sums = np.bincount(fields.topic, values, n_topics), np.bincount(fields.task, values, n_tasks)
+    return np.concatenate([[values.sum()], topic_sums, task_sums])
 
 
 def _expected_values(fields: Fields, effects: Values) -> Values:

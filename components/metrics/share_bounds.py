@@ -53,9 +53,9 @@ def wilson(results: Results, estimate: Spread, ones: Values, sizes: Values, quan
     share = estimate.value
     n_differing = np.minimum(results.n_clusters(ones > 0), results.n_clusters(ones < sizes))
     with np.errstate(invalid="ignore", divide="ignore"):
-        of_one = share * (1 - share)
+        single_variance = share * (1 - share)
         variance = np.fmax(estimate.variance, _independent_variance(results, ones, sizes))
-        per_sample = np.where(of_one > 0, variance / of_one, 0.0)
+        per_sample = np.where(single_variance > 0, variance / single_variance, 0.0)
         n = (n_differing + 1) / (n_differing * per_sample + 1 / estimate.n_effective)
         low, high = score_bounds(share, quantile**2 / n)
     unknown = np.where(np.isfinite(estimate.variance), 0.0, np.nan)

@@ -61,15 +61,15 @@ def spread(results: Results, sums: Values, sizes: Values, combine: Combine) -> S
         ]
         moves = np.where(holds, moves, 0.0)
         shares = results.sum_by_unit(np.where(holds, sizes * (weight / n_samples)[subset], 0.0))
-        of_units = results.sum_by_unit(moves) ** 2
-        variance = results.sum_over_units(of_units)
-        differing = np.where(of_units > (_ROUNDING * results.values_by_unit(value)) ** 2, of_units, 0.0)
+        unit_variances = results.sum_by_unit(moves) ** 2
+        variance = results.sum_over_units(unit_variances)
+        differing = np.where(unit_variances > (_ROUNDING * results.values_by_unit(value)) ** 2, unit_variances, 0.0)
         n_differing = np.nan_to_num(results.sum_over_units(differing) ** 2 / results.sum_over_units(differing**2))
         n_effective = 1 / results.sum_over_units(shares**2)
-        of_subset = table.totals(moves**2)
+        subset_variances = table.totals(moves**2)
         degrees_of_subset = n_samples**2 / table.totals(sizes**2) - 1
-        parts = results.sum_over_subsets(np.where(of_subset > 0, of_subset**2 / degrees_of_subset, 0.0))
-        degrees = results.sum_over_subsets(of_subset) ** 2 / parts
+        parts = results.sum_over_subsets(np.where(subset_variances > 0, subset_variances**2 / degrees_of_subset, 0.0))
+        degrees = results.sum_over_subsets(subset_variances) ** 2 / parts
     # Without variance, Satterthwaite's degrees are undefined, and only the effective number of clusters counts.
     degrees = np.fmax(np.fmin(degrees, n_effective - 1), 1.0)
     return Spread(value, variance, degrees, results.sum_over_units(shares > 0), n_effective, n_differing)

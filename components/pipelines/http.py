@@ -64,8 +64,8 @@ class HttpPipeline:
                 "revision: is empty, expected what answers at pipeline.url, e.g. a release or a commit: answers are "
                 "cached, and nothing else shows that the pipeline behind an address changed"
             )
-        of_server = [problem.replace("base_url:", "url:", 1) for problem in self._server.check()]
-        return [*problems, *of_server]
+        server_problems = [problem.replace("base_url:", "url:", 1) for problem in self._server.check()]
+        return [*problems, *server_problems]
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
         """Yield answers as they arrive. Closing the iterator, or an interrupt, cancels open calls immediately."""

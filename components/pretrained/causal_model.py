@@ -206,10 +206,10 @@ class Draw:
         # Double precision: in a cumulative sum over 150,000 tokens, errors otherwise exceed the shares of rare tokens.
         shares, tokens = torch.softmax(scores.double() / self._drawing.temperature, dim=-1).sort(descending=True)
         sums = shares.cumsum(dim=-1)
-        n_kept = ((sums - shares) < self._drawing.top_p).sum(dim=-1, keepdim=True)
+        n_likeliest = ((sums - shares) < self._drawing.top_p).sum(dim=-1, keepdim=True)
         uniform = torch.tensor([[random.random()] for random in self._randoms], dtype=sums.dtype, device=sums.device)
-        index = torch.searchsorted(sums, uniform * sums.gather(1, n_kept - 1), right=True)
-        sampled = tokens.gather(1, torch.minimum(index, n_kept - 1))
+        index = torch.searchsorted(sums, uniform * sums.gather(1, n_likeliest - 1), right=True)
+        sampled = tokens.gather(1, torch.minimum(index, n_likeliest - 1))
         return torch.full_like(scores, -torch.inf).scatter(1, sampled, 0.0)
 
 

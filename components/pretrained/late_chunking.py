@@ -139,8 +139,8 @@ class _Reader:
         whole = self._tokenizer("a", return_special_tokens_mask=True)
         ids, is_special = whole["input_ids"], whole["special_tokens_mask"]
         plain = [position for position, special in enumerate(is_special) if not special]
-        of_prefix = self._tokenizer(prefix, add_special_tokens=False)["input_ids"] if prefix else []
-        return [*ids[: plain[0]], *of_prefix], ids[plain[-1] + 1 :]
+        prefix_ids = self._tokenizer(prefix, add_special_tokens=False)["input_ids"] if prefix else []
+        return [*ids[: plain[0]], *prefix_ids], ids[plain[-1] + 1 :]
 
     def windows(self, documents: Sequence[str], chosen: Sequence[int]) -> list[_Window]:
         """Return the windows of these documents."""

@@ -78,8 +78,8 @@ def tokenizer_problems(model: str) -> list[str]:
 
 def checkpoint_problems(model: str, revision: str, packages: Sequence[str], needed_by: str) -> list[str]:
     """Return error messages about missing packages, and about a model or its tokenizer that cannot be used."""
-    of_model = model_problems(model, revision) or tokenizer_problems(model)
-    return [*map(str, missing_packages(packages, needed_by)), *of_model]
+    problems = model_problems(model, revision) or tokenizer_problems(model)
+    return [*map(str, missing_packages(packages, needed_by)), *problems]
 
 
 def missing_packages(packages: Sequence[str], needed_by: str, extra: str = "models") -> list[MissingExtraError]:

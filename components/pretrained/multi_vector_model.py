@@ -114,20 +114,20 @@ def _load(model: str, revision: str, settings: MultiVectorModel, device: str) ->
             trust_remote_code=settings.trust_remote_code,
             model_kwargs=sentence_transformers_options(model, revision),
         )
-    of_queries, of_documents = settings.lengths(Side.QUERY), settings.lengths(Side.PASSAGE)
+    query_lengths, document_lengths = settings.lengths(Side.QUERY), settings.lengths(Side.PASSAGE)
     for module in encoder.modules():
-        _set_lengths(module, of_queries, of_documents)
+        _set_lengths(module, query_lengths, document_lengths)
     return encoder.to(device=on, dtype=getattr(torch, settings.dtype.value)).eval()
 
 
-def _set_lengths(module: Any, of_queries: Lengths, of_documents: Lengths) -> None:
+def _set_lengths(module: Any, query_lengths: Lengths, document_lengths: Lengths) -> None:
     """Have a module read these numbers of tokens. Other modules read no text."""
     from sentence_transformers.base.modules import Transformer
 
     if not isinstance(module, Transformer):
         return
-    module.document_length = of_documents.limit
+    module.document_length = document_lengths.limit
     module.query_length = None  # may not be below the length that the next line replaces
-    if module.query_expansion is not None and of_queries.expanded_to is not None:
-        module.query_expansion = {**module.query_expansion, "length": of_queries.expanded_to}
-    module.query_length = None if of_queries.is_fixed else of_queries.limit
+    if module.query_expansion is not None and query_lengths.expanded_to is not None:
+        module.query_expansion = {**module.query_expansion, "length": query_lengths.expanded_to}
+    module.query_length = None if query_lengths.is_fixed else query_lengths.limit

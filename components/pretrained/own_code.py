@@ -140,8 +140,10 @@ def _settings(folder: Path, keys: tuple[str, ...]) -> Iterator[_Setting]:
         while inner:
             value = inner.pop()
             if isinstance(value, dict):
-                yield from (_Setting(file, key, of_key) for key, of_key in value.items() if any(k in key for k in keys))
-                inner += (of_key for key, of_key in value.items() if key not in _TABLES)
+                yield from (
+                    _Setting(file, key, key_value) for key, key_value in value.items() if any(k in key for k in keys)
+                )
+                inner += (key_value for key, key_value in value.items() if key not in _TABLES)
             elif isinstance(value, list):
                 inner += value
 

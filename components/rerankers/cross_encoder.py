@@ -109,11 +109,11 @@ class PretrainedCrossEncoder:
         if not len(pairs):
             return np.zeros(0, dtype=np.float32)
         texts, row = distinct_pairs(queries, chunks, pairs)
-        of_model = self.activation is Activation.MODEL
-        if of_model and not self.trust_remote_code:
+        uses_model_activation = self.activation is Activation.MODEL
+        if uses_model_activation and not self.trust_remote_code:
             require_torch_activation(self.model, self.revision)
         limit, trusted = self.token_limit(), self.trust_remote_code
-        encoder = _load(self.model, self.revision, self.dtype, limit, trusted, of_model, self.device)
+        encoder = _load(self.model, self.revision, self.dtype, limit, trusted, uses_model_activation, self.device)
         return self._scores(encoder, texts)[row]
 
     def _prompt(self) -> str:

@@ -106,9 +106,9 @@ class Pgvector(ExistingIndex):
                     f"{', '.join(names) or 'none'}"
                 )
             indices[field] = names.index(name) if name else None
-        of_text, of_id, of_document = indices.values()
+        text_index, id_index, document_index = indices.values()
         return [
-            self.hit(*(None if index is None else row[index] for index in (of_text, of_id, of_document)))
+            self.hit(*(None if index is None else row[index] for index in (text_index, id_index, document_index)))
             for row in cursor.fetchmany(depth)
         ]
 

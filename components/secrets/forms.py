@@ -27,8 +27,8 @@ def encoded_forms(secret: str) -> frozenset[str]:
 
 def _escaped(text: str) -> Iterator[str]:
     yield text
-    kept = ("", "/", _DELIMITERS, _DELIMITERS + "/:@?")
-    for percent in (*(quote(text, safe=each) for each in kept), quote_plus(text)):
+    unescaped = ("", "/", _DELIMITERS, _DELIMITERS + "/:@?")
+    for percent in (*(quote(text, safe=each) for each in unescaped), quote_plus(text)):
         yield percent
         yield quote(percent, safe="")
         yield _PERCENT.sub(lambda found: found[0].lower(), percent)

@@ -79,9 +79,9 @@ def misplaced_secrets(config: Json, mask: Mask | None = None, path: str = "") ->
                 means = path.rpartition(".")[2] if name == "value" else str(name)  # `password: {value: ...}`
                 yield from _misplaced_in_field(means, value, mask, f"{path}.{name}" if path else str(name))
     elif isinstance(config, list | tuple):
-        of_list = path.rpartition(".")[2]
+        list_name = path.rpartition(".")[2]
         for number, value in enumerate(config):
-            name = of_list if may_be_secret(str(value)) else ""  # `metadata_keys: [title]` is not a secret
+            name = list_name if may_be_secret(str(value)) else ""  # `metadata_keys: [title]` is not a secret
             yield from _misplaced_in_field(name, value, mask, f"{path}.{number}")
 
 

@@ -83,7 +83,7 @@ class Mask:
             if isinstance(each, str):
                 texts.setdefault(name, []).append(each)
             elif isinstance(each, Mapping):
-                inner += reversed([(str(key), of_own) for key, of_own in each.items()])
+                inner += reversed([(str(key), part) for key, part in each.items()])
             elif isinstance(each, list | tuple):
                 inner += [(name, item) for item in reversed(each)]
         return any(self.divided(pieces) for pieces in texts.values() if len(pieces) > 1)

@@ -146,11 +146,11 @@ class Bm25:
                     block_hits = _search_compiled(weights, terms, query_rows, n_best)
                 else:
                     block_hits = ((i, best_of(_dense_scores(weights, terms.row(i)), n_best)) for i in query_rows)
-            of_block = empty_hits(len(queries), depth)
+            found_hits = empty_hits(len(queries), depth)
             for query, (chunk, score) in block_hits:
-                of_block.chunk[query, : len(chunk)] = block.positions[chunk]
-                of_block.score[query, : len(score)] = score
-            hits = of_block if len(blocks) == 1 else merge_best(hits, of_block)
+                found_hits.chunk[query, : len(chunk)] = block.positions[chunk]
+                found_hits.score[query, : len(score)] = score
+            hits = found_hits if len(blocks) == 1 else merge_best(hits, found_hits)
         self._check_hits(hits, queries)
         return hits
 

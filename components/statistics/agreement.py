@@ -106,8 +106,8 @@ def gain(
     both = prior[:, :, np.newaxis] * prior[:, np.newaxis, :] / prior.sum(axis=1)[:, np.newaxis, np.newaxis]
     triples = _Confusions((label * len(classes) + old) * len(classes) + new, np.asarray(questions), both, seed)
 
-    def difference(of_counts: Callable[[Counts], Counts]) -> Measure:
-        return triples.measure(lambda counts: of_counts(counts.sum(axis=-2)) - of_counts(counts.sum(axis=-1)), limit=2)
+    def difference(measure: Callable[[Counts], Counts]) -> Measure:
+        return triples.measure(lambda counts: measure(counts.sum(axis=-2)) - measure(counts.sum(axis=-1)), limit=2)
 
     return Gain(difference(_accuracy), difference(_kappa))
 
@@ -143,14 +143,14 @@ class _Confusions:
         self._by_question = by_question / (len(cells) / self.n_questions)  # the unit is a question of mean size
         self._random = np.random.default_rng((seed, len(cells), self.n_questions))
 
-    def measure(self, of_counts: Callable[[Counts], Counts], limit: float = 1) -> Measure:
+    def measure(self, statistic: Callable[[Counts], Counts], limit: float = 1) -> Measure:
         """Return a value in [-limit, limit] with its interval over the draws."""
-        value = float(of_counts(self.observed))
+        value = float(statistic(self.observed))
         if np.isnan(value):
             return Measure(None, None)
         if self.n_questions < FEWEST_QUESTIONS:
             return Measure(value, None)
-        return Measure(value, self._interval(value, of_counts(self._draws), limit))
+        return Measure(value, self._interval(value, statistic(self._draws), limit))
 
     @cached_property
     def _draws(self) -> Counts:

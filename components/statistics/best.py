@@ -77,8 +77,8 @@ def equal_cells_p_value(scores: SampleScores, *, n_resamples: int, seed: int) ->
     p = 1.0
     for n in (*(stage for stage in _STAGES if stage < n_resamples), n_resamples):
         measures = _measures(cells, n, n, seed)
-        of_pairs = [_p(_distances(measure, len(every)), _largest_by_chance(measure, every)) for measure in measures]
-        p = float(np.max([floors, *of_pairs], axis=0).min())
+        pair_p = [_p(_distances(measure, len(every)), _largest_by_chance(measure, every)) for measure in measures]
+        p = float(np.max([floors, *pair_p], axis=0).min())
         if p * (1 + n) > _ENOUGH_BEYOND:
             break
     return p
@@ -128,11 +128,11 @@ def may_be_best(
         if alpha is not None and critical is None:  # the first round covers all cells, so it holds for any difference
             critical = max(float(np.quantile(sizes, 1 - alpha, method="higher")) for sizes in largest)
         among = np.ix_(remaining, remaining)
-        of_pairs = np.max(
+        pair_p = np.max(
             [floors[among], *(_p(gaps[among], sizes) for gaps, sizes in zip(behind, largest, strict=True))], axis=0
         )
         # With fewer cells left, chance explains less. A cell must not get a smaller p than cells set aside earlier.
-        p[remaining] = np.maximum(least, of_pairs.min(axis=1))
+        p[remaining] = np.maximum(least, pair_p.min(axis=1))
         falls = p[remaining] <= (p[remaining].min() if alpha is None else alpha)
         if not falls.any():
             break

@@ -99,8 +99,8 @@ class PairedTest:
         The clusters are worth `n_effective` of equal size. `is_right_or_wrong` means that all scores are 0 or 1.
         """
         # Of the 2^n ways to swap n clusters, two are as extreme as the data: none swapped, and all of them.
-        of_swaps = max(2.0 ** (1 - n_clusters), 1 / (1 + self.n_resamples))
-        return max(of_swaps, chance.smallest_floor(n_effective, is_right_or_wrong=is_right_or_wrong))
+        swaps_floor = max(2.0 ** (1 - n_clusters), 1 / (1 + self.n_resamples))
+        return max(swaps_floor, chance.smallest_floor(n_effective, is_right_or_wrong=is_right_or_wrong))
 
 
 def _p(sizes: NDArray[np.float64], by_chance: NDArray[np.float64]) -> NDArray[np.float64]:

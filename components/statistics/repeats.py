@@ -36,9 +36,9 @@ class VarianceSplit:
     `generation` and `judge` are None if nothing is repeated to estimate them. Their variance is then part of the
     component before them.
 
-    `of_choice` is the part of the variance of the mean that comes from choosing `n_samples` samples. It does not depend
-    on the number of draws. Samples of a cluster resemble each other, so it may be far more than `sample` / n_samples.
-    It is None for a single cluster.
+    `choice_variance` is the part of the variance of the mean that comes from choosing `n_samples` samples. It does not
+    depend on the number of draws. Samples of a cluster resemble each other, so it may be far more than `sample` /
+    n_samples. It is None for a single cluster.
     """
 
     n_samples: int
@@ -46,16 +46,16 @@ class VarianceSplit:
     sample: Variance
     generation: Variance | None
     judge: Variance | None
-    of_choice: float | None
+    choice_variance: float | None
 
     def standard_error(self, n_answers: int, n_judgements: int) -> float | None:
         """Return the standard error of the mean over these samples, with this many answers each and judgements per
         answer.
         """
-        if self.of_choice is None:
+        if self.choice_variance is None:
             return None
         n = self.n_samples
-        total = self.of_choice
+        total = self.choice_variance
         total += self.generation.value / (n * n_answers) if self.generation else 0.0
         total += self.judge.value / (n * n_answers * n_judgements) if self.judge else 0.0
         return float(np.sqrt(total))
@@ -63,7 +63,7 @@ class VarianceSplit:
     @property
     def choice_error(self) -> float | None:
         """The standard error that remains with infinitely many answers."""
-        return None if self.of_choice is None else float(np.sqrt(self.of_choice))
+        return None if self.choice_variance is None else float(np.sqrt(self.choice_variance))
 
 
 def variance_split(values: Values, clusters: NDArray[np.int64], seed: int = 0) -> VarianceSplit | None:
@@ -92,7 +92,7 @@ def variance_split(values: Values, clusters: NDArray[np.int64], seed: int = 0) -
         sample=sample,
         generation=generation if shape[0] > 1 else None,
         judge=judge if shape[1] > 1 else None,
-        of_choice=_choice_variance(values, clusters, value) if len(sums) > 1 else None,
+        choice_variance=_choice_variance(values, clusters, value) if len(sums) > 1 else None,
     )
 
 
@@ -103,9 +103,9 @@ def _choice_variance(values: Values, clusters: NDArray[np.int64], components: Va
     """
     n_samples, n_answers, n_judgements = values.shape
     _, generation, judge = components
-    of_mean = sum_variance(shifts(values.mean(axis=(1, 2)), clusters), clusters)
-    of_draws = (generation + judge / n_judgements) / (n_samples * n_answers)
-    return max(0.0, of_mean - float(of_draws))
+    mean_variance = sum_variance(shifts(values.mean(axis=(1, 2)), clusters), clusters)
+    draw_variance = (generation + judge / n_judgements) / (n_samples * n_answers)
+    return max(0.0, mean_variance - float(draw_variance))
 
 
 def _bounds(sums: Values, shape: tuple[int, ...], seed: int) -> list[tuple[float, float]]:
@@ -121,11 +121,11 @@ def _sums_by_cluster(values: Values, clusters: NDArray[np.int64]) -> Values:
     """Return per cluster: samples, sum and sum of squares of their means, squares within samples, squares within
     answers.
     """
-    of_answers = values.mean(axis=2)
-    of_samples = of_answers.mean(axis=1)
-    within_samples = ((of_answers - of_samples[:, np.newaxis]) ** 2).sum(axis=1)
-    within_answers = ((values - of_answers[:, :, np.newaxis]) ** 2).sum(axis=(1, 2))
-    centred = of_samples - of_samples.mean()
+    answer_means = values.mean(axis=2)
+    sample_means = answer_means.mean(axis=1)
+    within_samples = ((answer_means - sample_means[:, np.newaxis]) ** 2).sum(axis=1)
+    within_answers = ((values - answer_means[:, :, np.newaxis]) ** 2).sum(axis=(1, 2))
+    centred = sample_means - sample_means.mean()
     rows = np.column_stack([np.ones(len(values)), centred, centred**2, within_samples, within_answers])
     _, cluster = np.unique(clusters, return_inverse=True)
     sums = np.zeros((int(cluster.max()) + 1, rows.shape[1]))
@@ -141,9 +141,11 @@ def _components(sums: Values, shape: tuple[int, ...]) -> Values:
     n, total, squares, within_samples, within_answers = sums.T
     with np.errstate(invalid="ignore", divide="ignore"):
         between = (squares - total**2 / n) / (n - 1)
-        of_judge = within_answers / (n * n_answers * (n_judgements - 1)) if n_judgements > 1 else np.zeros(len(sums))
-        of_answers = within_samples / (n * (n_answers - 1)) if n_answers > 1 else np.zeros(len(sums))
-    generation = of_answers - of_judge / n_judgements if n_answers > 1 else np.zeros(len(sums))
-    sample = between - (of_answers / n_answers if n_answers > 1 else of_judge / n_judgements)
-    variances: Values = np.where(n[:, np.newaxis] > 1, np.column_stack([sample, generation, of_judge]), np.nan)
+        judge_variance = (
+            within_answers / (n * n_answers * (n_judgements - 1)) if n_judgements > 1 else np.zeros(len(sums))
+        )
+        answer_variance = within_samples / (n * (n_answers - 1)) if n_answers > 1 else np.zeros(len(sums))
+    generation = answer_variance - judge_variance / n_judgements if n_answers > 1 else np.zeros(len(sums))
+    sample = between - (answer_variance / n_answers if n_answers > 1 else judge_variance / n_judgements)
+    variances: Values = np.where(n[:, np.newaxis] > 1, np.column_stack([sample, generation, judge_variance]), np.nan)
     return variances

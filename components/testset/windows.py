@@ -27,8 +27,8 @@ def _next_end(text: str, start: int, ends: list[int], preferred: float) -> int:
     """Return the best of the possible ends of a piece."""
     if ends[-1] == len(text) and len(text) - start <= 1.5 * preferred:
         return len(text)
-    of_paragraphs = [end for end in ends if end - start >= preferred / 2 and _ends_paragraph(text, start, end)]
-    return min(of_paragraphs or ends, key=lambda end: abs(end - start - preferred))
+    paragraph_ends = [end for end in ends if end - start >= preferred / 2 and _ends_paragraph(text, start, end)]
+    return min(paragraph_ends or ends, key=lambda end: abs(end - start - preferred))
 
 
 def _ends_paragraph(text: str, start: int, end: int) -> bool:

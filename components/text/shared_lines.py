@@ -30,8 +30,8 @@ def strip_running_heads(text: str) -> str:
         ]
         n_pages = Counter(form for page in forms for form in set().union(*page))
         pages = [
-            _strip_shared(page, [any(n_pages[form] >= fewest for form in line) for line in of_page], is_bottom)
-            for page, of_page in zip(pages, forms, strict=True)
+            _strip_shared(page, [any(n_pages[form] >= fewest for form in line) for line in page_forms], is_bottom)
+            for page, page_forms in zip(pages, forms, strict=True)
         ]
     return "\f".join("\n".join(page) for page in pages)
 

@@ -46,9 +46,9 @@ def segments_of(segments: Segments, spans: Spans) -> Segments:
 def _ends_within(offsets: NDArray[np.int64], ends: NDArray[np.int32], spans: Spans) -> list[NDArray[np.int32]]:
     rows = []
     for document, start, end in zip(spans.document.tolist(), spans.start.tolist(), spans.end.tolist(), strict=True):
-        of_document = ends[offsets[document] : offsets[document + 1]]
-        first, last = np.searchsorted(of_document, [start, end], side="right")
-        within = of_document[first:last] - np.int32(start)
+        document_ends = ends[offsets[document] : offsets[document + 1]]
+        first, last = np.searchsorted(document_ends, [start, end], side="right")
+        within = document_ends[first:last] - np.int32(start)
         rows.append(within if len(within) and within[-1] == end - start else np.append(within, np.int32(end - start)))
     return rows
 
@@ -103,10 +103,14 @@ def build_term_table(texts: Sequence[str], tokenizer: WordTokenizer) -> TermTabl
     to_term = np.array([number_of[term] for term in terms], dtype=np.int32)
     offsets, raw = _concatenate(rows)
     ids = to_term[raw] if len(raw) else raw
-    kept = ids >= 0
-    kept_before = np.concatenate([[0], np.cumsum(kept)])
+    is_known = ids >= 0
+    n_known_before = np.concatenate([[0], np.cumsum(is_known)])
     return TermTable(
-        kept_before[offsets], ids[kept], _concatenate(starts)[1][kept], _concatenate(ends)[1][kept], vocabulary
+        n_known_before[offsets],
+        ids[is_known],
+        _concatenate(starts)[1][is_known],
+        _concatenate(ends)[1][is_known],
+        vocabulary,
     )
 
 

@@ -61,15 +61,15 @@ class Int8:
             if rows.any():
                 lows.append(block[rows].min(axis=0))
                 highs.append(block[rows].max(axis=0))
-        rows_kept = np.flatnonzero(np.concatenate([*masks, np.zeros(0, dtype=bool)])).astype(np.int32)
+        remaining_rows = np.flatnonzero(np.concatenate([*masks, np.zeros(0, dtype=bool)])).astype(np.int32)
         if not lows:
-            return {"rows": rows_kept}
+            return {"rows": remaining_rows}
         index = faiss.IndexScalarQuantizer(len(lows[0]), faiss.ScalarQuantizer.QT_8bit, faiss.METRIC_INNER_PRODUCT)
         # QT_8bit learns only the range of each dimension, so the ends of the ranges suffice.
         index.train(np.stack([np.min(lows, axis=0), np.max(highs, axis=0)]))
         for block, rows in zip(shorten_blocks(vectors, self.dimensions), masks, strict=True):
             index.add(block[rows])
-        return {"faiss": write_index(place / "faiss.npy", index), "rows": rows_kept}
+        return {"faiss": write_index(place / "faiss.npy", index), "rows": remaining_rows}
 
     def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
         """Return the `depth` nearest by the quantised vectors, or the best candidates after rescoring."""

@@ -128,7 +128,7 @@ def request_counts(needed: Mapping[str, AnyStage], cached: set[str], store: Stor
     If all inputs of a stage are cached or quick to compute, the stage writes its prompts, and stored replies are
     subtracted. Equal requests of several stages count once.
     """
-    of_kinds: dict[str, _KindRequests] = defaultdict(_KindRequests)
+    requests_by_kind: dict[str, _KindRequests] = defaultdict(_KindRequests)
     asking = [stage for stage in needed.values() if stage.n_requests]
     cache, computed = Cache(), dict[str, object]()
     answered = {key for key, stage in needed.items() if stage.counts_ahead and not stage.n_requests}
@@ -141,7 +141,7 @@ def request_counts(needed: Mapping[str, AnyStage], cached: set[str], store: Stor
             missing = _missing_requests(stage, _CountingRun(stage, store, cache))
         elif all(input_stage.key in cached | answered for input_stage in stage.inputs):
             missing = _missing_requests(stage, _ReadingAhead(stage, store, cache, computed))
-        counted = of_kinds[stage.kind]
+        counted = requests_by_kind[stage.kind]
         if missing is None:
             tokens = _estimate_tokens(stage, _ReadingAhead(stage, store, cache, computed))
             counted.estimate(stage.n_requests, stage, [tokens])
@@ -156,24 +156,24 @@ def request_counts(needed: Mapping[str, AnyStage], cached: set[str], store: Stor
         counted.unanswered |= missing or {}
         if stage.counts_ahead and missing == {}:
             answered.add(stage.key)
-    of_components = _server_request_counts(
+    server_counts = _server_request_counts(
         [(stage, _ReadingAhead(stage, store, cache, computed)) for stage in reversed(tuple(needed.values()))]
     )
     titles = {stage.kind: stage.title for stage in asking}
-    return (*of_components, *(of_kinds[kind].count(kind, title, store) for kind, title in titles.items()))
+    return (*server_counts, *(requests_by_kind[kind].count(kind, title, store) for kind, title in titles.items()))
 
 
 def most_requests(stages: Collection[AnyStage], store: Store) -> tuple[RequestCount, ...]:
     """Count the requests of stages as if nothing were stored."""
-    of_kinds: dict[str, _KindRequests] = defaultdict(_KindRequests)
+    requests_by_kind: dict[str, _KindRequests] = defaultdict(_KindRequests)
     asking = [stage for stage in stages if stage.n_requests]
     cache, computed = Cache(), dict[str, object]()
     for stage in asking:
         tokens = _estimate_tokens(stage, _ReadingAhead(stage, store, cache, computed))
-        of_kinds[stage.kind].estimate(stage.n_requests, stage, [tokens])
-    of_components = _server_request_counts([(stage, _ReadingAhead(stage, store, cache, computed)) for stage in stages])
+        requests_by_kind[stage.kind].estimate(stage.n_requests, stage, [tokens])
+    server_counts = _server_request_counts([(stage, _ReadingAhead(stage, store, cache, computed)) for stage in stages])
     titles = {stage.kind: stage.title for stage in asking}
-    return (*of_components, *(of_kinds[kind].count(kind, title, store) for kind, title in titles.items()))
+    return (*server_counts, *(requests_by_kind[kind].count(kind, title, store) for kind, title in titles.items()))
 
 
 @dataclass
@@ -187,12 +187,12 @@ class _KindRequests:
     n_estimated_with_repeats: int = 0
     ahead: list[tuple[tuple[LLM, Tokens] | None, int]] = field(default_factory=list)
     """Tokens of estimated requests, with their most attempts."""
-    of_groups: dict[str, "_KindRequests"] = field(default_factory=dict)
+    requests_by_group: dict[str, "_KindRequests"] = field(default_factory=dict)
 
     def add(self, missing: _Missing, stage: AnyStage) -> None:
         """Add counted requests of a stage."""
         if stage.request_group:
-            group = self.of_groups.setdefault(stage.request_group, _KindRequests())
+            group = self.requests_by_group.setdefault(stage.request_group, _KindRequests())
             new = {key: tokens for key, tokens in missing.items() if key not in self.exact}
             group.exact |= dict.fromkeys(new, stage.n_attempts)
             group.unanswered |= new
@@ -201,7 +201,7 @@ class _KindRequests:
     def estimate(self, n: int, stage: AnyStage, tokens: Sequence[tuple[LLM, Tokens] | None]) -> None:
         """Add `n` requests of a stage, which take these tokens."""
         if stage.request_group:
-            group = self.of_groups.setdefault(stage.request_group, _KindRequests())
+            group = self.requests_by_group.setdefault(stage.request_group, _KindRequests())
             group._add_estimate(n, stage, tokens)
         self._add_estimate(n, stage, tokens)
 
@@ -224,7 +224,7 @@ class _KindRequests:
                 [each and (each[0], _tokens_with_repeats(each[1], n_attempts)) for each, n_attempts in tokens]
             ),
             _edited_models(self.unanswered, store),
-            tuple(group.count(kind, name, store) for name, group in self.of_groups.items()),
+            tuple(group.count(kind, name, store) for name, group in self.requests_by_group.items()),
         )
 
 
@@ -254,11 +254,11 @@ def _follows_asking(stage: AnyStage, needed: Collection[str], answered: Collecti
 
 def _server_request_counts(stages: Sequence[tuple[AnyStage, Run]]) -> Iterator[RequestCount]:
     """Yield the counts of components that send requests to servers themselves."""
-    of_kind: dict[tuple[str, str], list[ServerRequests]] = defaultdict(list)
+    requests_by_group: dict[tuple[str, str], list[ServerRequests]] = defaultdict(list)
     for stage, run in stages:
         if requests := _server_requests(stage, run):
-            of_kind[stage.kind, stage.title].append(requests)
-    for (kind, title), counts in of_kind.items():
+            requests_by_group[stage.kind, stage.title].append(requests)
+    for (kind, title), counts in requests_by_group.items():
         n_requests = sum(count.n_requests for count in counts)
         tokens = _sum_by_component([(count.component, Tokens(count.n_tokens)) for count in counts])
         # Stages of one kind may score the same pairs, and only the first of them sends requests.

@@ -261,7 +261,7 @@ def _fields(value: object) -> tuple["dataclasses.Field[object]", ...]:
 
 def _describe_fields(value: object) -> dict[str, Json]:
     values = [(field, getattr(value, field.name)) for field in _fields(value)]
-    return {field.name: _describe_value(of_field) for field, of_field in values if counts(field, of_field)}
+    return {field.name: _describe_value(field_text) for field, field_text in values if counts(field, field_text)}
 
 
 def _describe_value(value: object) -> Json:

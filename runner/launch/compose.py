@@ -110,12 +110,12 @@ def _advice(key: str, missing: str, overrides: Sequence[str]) -> str:
         if len(chosen) == 1:
             return f"{key}: {group}={chosen[0]} has no such field, only {options} has"
         return f"{key}: no chosen {group} has this field, only {options}"
-    of_chosen = [f"{group}.{name}" for option in chosen for name in fields_of_options.get(option, ())]
+    chosen_fields = [f"{group}.{name}" for option in chosen for name in fields_of_options.get(option, ())]
     known = [
         *dotted_names(compose_config([])),
         *(f"{group}.{name}" for names in fields_of_options.values() for name in names),
     ]
-    close = closest_name(key, of_chosen) or closest_name(key, known)
+    close = closest_name(key, chosen_fields) or closest_name(key, known)
     return f"{key}: unknown; did you mean {close}?" if close else ""
 
 

@@ -249,8 +249,8 @@ def register() -> None:
         GridLauncher: {"_target_": f"{name}.GridLauncher"},
         make_grid_sweeper(): SweeperSettings,
     }
-    for of_presets in (PackageAsGroup, PresetSearchPath):
-        Plugins.instance().register(of_presets)
+    for plugin_class in (PackageAsGroup, PresetSearchPath):
+        Plugins.instance().register(plugin_class)
     for plugin, node in nodes.items():
         setattr(sys.modules[name], plugin.__name__, plugin)
         plugin.__module__, plugin.__qualname__ = name, plugin.__name__

@@ -105,8 +105,8 @@ def _answer_headline(cells: Sequence[PlannedCell], data: Data, store: Store) -> 
     if all(cell.request.cell.answerer.answers_from is AnswersFrom.NOTHING for cell in cells):
         return ""
     metrics = PlannedMetrics([cell for cell in cells if cell.graph.data.key == data.key], data, store)
-    of_retrieval = (RankingMetric, ContextMetric)
-    names = [name for name in HEADLINES if not isinstance(metrics.by_name.get(name), of_retrieval)]
+    retrieval_kinds = (RankingMetric, ContextMetric)
+    names = [name for name in HEADLINES if not isinstance(metrics.by_name.get(name), retrieval_kinds)]
     return next((each.name for each in metrics.ranking(names) if 2 * len(each.rows) >= data.n_samples), "")
 
 
@@ -129,8 +129,8 @@ def headline_of(cells: Sequence[Cell], *, has_answer_parts: bool = False) -> str
     if asks or is_given:
         is_computed = any(_CONTAINS in cell.computed_metrics for cell in cells)
         return _CONTAINS if has_answer_parts and is_computed and not any(cell.judge.scores for cell in cells) else ""
-    of_retrieval = [{**cell.metrics.ranking_metrics, **cell.metrics.of_contexts} for cell in cells]
-    names = {name for metrics in of_retrieval for metric in metrics.values() for name in metric.names}
+    retrieval_metrics = [{**cell.metrics.ranking_metrics, **cell.metrics.context_metrics} for cell in cells]
+    names = {name for metrics in retrieval_metrics for metric in metrics.values() for name in metric.names}
     return next((name for name in HEADLINES if name in names), "")
 
 

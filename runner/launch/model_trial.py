@@ -49,8 +49,8 @@ def try_model(component: object, *, download: bool) -> Trial:
         lines += _place(component, download=download)
         if isinstance(component, ReadsTokens):
             limit = component.token_limit()
-            of_query = component.query_token_limit() if isinstance(component, ReadsQueriesInPart) else None
-            more = f", {of_query:,} of a query" if of_query else ""
+            query_limit = component.query_token_limit() if isinstance(component, ReadsQueriesInPart) else None
+            more = f", {query_limit:,} of a query" if query_limit else ""
             lines += [("reads", f"up to {limit:,} tokens{more}" if limit else "texts of any length")]
         started = time.perf_counter()
         output = _first_output(component)

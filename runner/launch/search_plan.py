@@ -161,8 +161,8 @@ def most_requested(
         for cell in corners.cells
         for request in (cell.request, *cell.same_as)
     }
-    of_points = dict(zip(jobs.points, (costs[id(request)] for request in requests), strict=True))
-    dearest = tuple(max(points, key=of_points.__getitem__)[axis] for axis, points in enumerate(jobs.along))
+    cost_by_point = dict(zip(jobs.points, (costs[id(request)] for request in requests), strict=True))
+    dearest = tuple(max(points, key=cost_by_point.__getitem__)[axis] for axis, points in enumerate(jobs.along))
     try:
         (cell,) = plan_sweep([jobs.request(dearest, accept=False)], store).cells
     except ConfigError:

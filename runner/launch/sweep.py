@@ -495,12 +495,12 @@ class RunningSweep:
         for folder in results.cell_folders(self._sweep_dir):
             yield self._done.get(folder.name) or select_ranked_part(results.read_cell(folder), self._headline)
 
-    def _report_results(self, of_sweep: Sequence[CellResult]) -> None:
-        stopped = [cell for cell in of_sweep if cell.status == STOPPED]
-        cells = [cell for cell in of_sweep if cell.status != STOPPED]
+    def _report_results(self, sweep_cells: Sequence[CellResult]) -> None:
+        stopped = [cell for cell in sweep_cells if cell.status == STOPPED]
+        cells = [cell for cell in sweep_cells if cell.status != STOPPED]
         standings = find_standings(cells, self._sweep_dir, self._headline)
         common, ordered, metrics = standings.common, standings.ordered, headlines(cells, self._headline)
-        axes = varying_axes_of(of_sweep)
+        axes = varying_axes_of(sweep_cells)
         search = search_text(self._search.describe()) if self._search else ""
         results.write_leaderboard(self._sweep_dir, leaderboard_csv([*ordered, *stopped], axes, metrics, common, search))
         rows, common = join_draws(ordered, common)
@@ -509,7 +509,7 @@ class RunningSweep:
         equal = equal_rows(rows, self._sweep_dir, metrics[0]) if metrics else {}
         first_row = first_row_line(standings, stopped)
         terminal.show_leaderboard(self._console, metrics, rows, common, equal, first_row, stopped)
-        terminal.show_stopped(self._console, of_sweep)
+        terminal.show_stopped(self._console, sweep_cells)
         terminal.show_subsets(self._console, metrics, terminal.cells_with_row(rows, equal))
         sweep_warnings.show_answer_states(self._console, cells)
         sweep_warnings.show_unread_judgements(self._console, cells)

@@ -246,9 +246,9 @@ class _Builder:
         """Check that a component has the members of its kind, and add the errors that it finds in its fields."""
         nearest = max(kinds, key=lambda kind: (not _missing_members(component, kind), _n_shared(component, kind)))
         if "_target_" in node and (missing := _missing_members(component, nearest)):
-            of_kind = f" of a {nearest.__name__}" if len(kinds) > 1 else ""
+            kind_text = f" of a {nearest.__name__}" if len(kinds) > 1 else ""
             name = type(component).__name__
-            what = f"a {_names(kinds)}, but {name} lacks {', '.join(missing)}{of_kind}{_OPTIONS.get(nearest, '')}"
+            what = f"a {_names(kinds)}, but {name} lacks {', '.join(missing)}{kind_text}{_OPTIONS.get(nearest, '')}"
             raise self._refuse(f"{path}._target_", node["_target_"], what)
         if Pipeline not in kinds and isinstance(component, Pipeline):  # a pipeline has all members of a language model
             what = f"a {_names(kinds)}, but {type(component).__name__} is a pipeline, which pipeline._target_ chooses"

@@ -49,6 +49,6 @@ class Cell(ScoringParts, AnswerParts, RankingParts, SearchParts, CorpusParts):
     def computed_metrics(self) -> dict[str, Metric]:
         """Every metric of the cell, including judged ones, under each name that it computes."""
         is_revised = self.pipeline.is_built_in and self.retriever.arms
-        of_reviser = revision_metrics(self.reviser) if is_revised else ()
-        components = (*self.metrics.scores.values(), *self.judge.scores.values(), *of_reviser)
+        reviser_metrics = revision_metrics(self.reviser) if is_revised else ()
+        components = (*self.metrics.scores.values(), *self.judge.scores.values(), *reviser_metrics)
         return {name: metric for metric in components for name in metric.names}

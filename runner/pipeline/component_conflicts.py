@@ -68,12 +68,12 @@ def combination_problems(
     A field that could not be built is None. A custom pipeline replaces the components that search and answer, so their
     combinations do not matter.
     """
-    of_draws = _wrong_draws(repeat=repeat, judge_repeat=judge_repeat)
+    invalid_draws = _wrong_draws(repeat=repeat, judge_repeat=judge_repeat)
     if pipeline is not None and not pipeline.is_built_in:
-        return of_draws
+        return invalid_draws
     problems = dimension_problems(retriever) if retriever is not None else []
     problems += draw_problems(generator, llm) if generator is not None and llm is not None else []
-    problems += of_draws
+    problems += invalid_draws
     problems += _wrong_top_k(top_k, retriever) if top_k is not None else []
     if retriever is not None and expander is not None and retriever.fusion is None:
         n_rankings = len(retriever.arms) * len(expander.variants)

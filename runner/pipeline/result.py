@@ -145,10 +145,10 @@ def _tokens(
         "judge": [scoring.usage for scoring in scorings if scoring.usage],
         **{name: [counts.usage] for name, counts in step_counts.items()},
     }
-    for role, of_role in usages.items():
-        if of_role:
+    for role, role_counts in usages.items():
+        if role_counts:
             for name in ("prompt", "completion"):
-                tokens[f"{role}_{name}"] = total([usage[f"n_{name}_tokens"] for usage in of_role])
+                tokens[f"{role}_{name}"] = total([usage[f"n_{name}_tokens"] for usage in role_counts])
     return tokens
 
 

@@ -134,8 +134,8 @@ class IndexRetrieved(Retrieved):
         columns = super().columns(run, samples)
         present = set(run.read(self.loaded).documents["id"].to_pylist())
         retrieved = columns["retrieved"]
-        kept_hits = [[hit for hit in hits if hit["document_id"] in present] for hits in retrieved.to_pylist()]
-        return {**columns, "retrieved": pa.array(kept_hits, retrieved.type)}
+        present_hits = [[hit for hit in hits if hit["document_id"] in present] for hits in retrieved.to_pylist()]
+        return {**columns, "retrieved": pa.array(present_hits, retrieved.type)}
 
 
 @dataclass(frozen=True)

@@ -52,12 +52,12 @@ class MetricSettings:
         return _select_kind(self.scores, RankingMetric)
 
     @cached_property
-    def of_contexts(self) -> dict[str, ContextMetric]:
+    def context_metrics(self) -> dict[str, ContextMetric]:
         """Metrics that score the content of the prompt."""
         return _select_kind(self.scores, ContextMetric)
 
     @cached_property
-    def of_answers(self) -> dict[str, AnswerMetric]:
+    def answer_metrics(self) -> dict[str, AnswerMetric]:
         """Metrics that score answers without asking a judge."""
         return _select_kind(self.scores, AnswerMetric)
 
@@ -72,7 +72,7 @@ class MetricSettings:
         """
         if problems := _bad_declarations(self.scores):
             return problems
-        usable = {*self.ranking_metrics, *self.of_contexts, *self.of_answers, *self.citation_metrics}
+        usable = {*self.ranking_metrics, *self.context_metrics, *self.answer_metrics, *self.citation_metrics}
         return [
             *_duplicate_metrics(self.scores, "~metrics.scores"),
             *_bad_names(self.scores),

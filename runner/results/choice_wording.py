@@ -160,8 +160,8 @@ def _saving(choice: Choice, name: Name) -> str:
     chosen, best = choice.cell, choice.best
     if choice.saves_tokens and (cost := choice.tokens):
         return f"It takes {cost.measure(chosen) or 0.0:,.0f} instead of {cost.measure(best) or 0.0:,.0f} {cost.head}."
-    seconds, of_best = (duration(cell.latency_s.get("p50", 0.0)) for cell in (chosen, best))
-    return f"It takes {seconds} instead of {of_best} per question{_context(choice, name)}."
+    seconds, best_seconds = (duration(cell.latency_s.get("p50", 0.0)) for cell in (chosen, best))
+    return f"It takes {seconds} instead of {best_seconds} per question{_context(choice, name)}."
 
 
 def _context(choice: Choice, name: Name) -> str:

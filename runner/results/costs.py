@@ -52,11 +52,11 @@ def tokens_of(cell: CellResult, kind: str) -> float | None:
     Counts successful answers, because tokens of failed ones are not counted, and the steps that ask a language model
     about each question. A judge is not part of the cost of a pipeline.
     """
-    of_answers = cell.tokens.get(kind)
-    of_steps = [cell.tokens.get(f"{step}_{kind}", 0) for step in _STEPS_PER_QUESTION]
-    if of_answers is None or None in of_steps:
+    answer_tokens = cell.tokens.get(kind)
+    step_tokens = [cell.tokens.get(f"{step}_{kind}", 0) for step in _STEPS_PER_QUESTION]
+    if answer_tokens is None or None in step_tokens:
         return None
-    return of_answers / n_answered(cell) + sum(filter(None, of_steps)) / n_samples(cell)
+    return answer_tokens / n_answered(cell) + sum(filter(None, step_tokens)) / n_samples(cell)
 
 
 def money_per_1000(cell: CellResult) -> float | None:
@@ -64,8 +64,8 @@ def money_per_1000(cell: CellResult) -> float | None:
     costs = {part: usage["cost"] for part, usage in cell.usage.items() if not part.startswith("judge/")}
     if None in costs.values():
         return None
-    of_answers = float(costs.pop("answers", 0.0))
-    return (of_answers / n_answered(cell) + float(sum(costs.values())) / n_samples(cell)) * PER_COST
+    answer_cost = float(costs.pop("answers", 0.0))
+    return (answer_cost / n_answered(cell) + float(sum(costs.values())) / n_samples(cell)) * PER_COST
 
 
 def passage_tokens(cell: CellResult) -> float | None:

@@ -68,9 +68,9 @@ class CommonSamples:
         """Return the metric of every cell on these samples, float64[n_cells]; NaN without samples."""
         if not self.n:
             return np.full(len(self.cells), np.nan)
-        of_strata = [self.statistics[self.strata == stratum] for stratum in np.unique(self.strata)]
+        rows_by_stratum = [self.statistics[self.strata == stratum] for stratum in np.unique(self.strata)]
         combine = self.combine
-        values = [rows.mean(axis=0)[:, 0] if combine is None else combine(rows.sum(axis=0)) for rows in of_strata]
+        values = [rows.mean(axis=0)[:, 0] if combine is None else combine(rows.sum(axis=0)) for rows in rows_by_stratum]
         means: NDArray[np.float64] = np.mean(values, axis=0)
         return means
 

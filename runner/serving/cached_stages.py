@@ -59,18 +59,20 @@ def versions_of(stage: AnyStage) -> dict[str, int]:
 class CachedStages:
     """Results of stages, each read on first use and then kept in memory."""
 
-    def __init__(self, root: Path, stages: Sequence[AnyStage], kept_files: Sequence[StageFiles]) -> None:
-        """`stages` are the pipeline's stages, and `kept_files` the stages in the folder `root`, in the same order.
+    def __init__(self, root: Path, stages: Sequence[AnyStage], stored_files: Sequence[StageFiles]) -> None:
+        """`stages` are the pipeline's stages, and `stored_files` the stages in the folder `root`, in the same order.
 
         Their keys may differ, because a key contains the path of a model's folder. Raises StoreError if their kinds or
         versions differ.
         """
-        present = [(files.kind, dict(files.made_by)) for files in kept_files]
+        present = [(files.kind, dict(files.made_by)) for files in stored_files]
         needed = [(stage.kind, versions_of(stage)) for stage in stages]
         if present != needed:
             raise StoreError(f"{root}: {_difference(present, needed)}")
         self._root = root
-        self._entries = {stage.key: _entry(root, stage, files) for stage, files in zip(stages, kept_files, strict=True)}
+        self._entries = {
+            stage.key: _entry(root, stage, files) for stage, files in zip(stages, stored_files, strict=True)
+        }
         self._read: dict[str, object] = {}
 
     def __contains__(self, stage: AnyStage) -> bool:
@@ -87,9 +89,11 @@ class CachedStages:
         return result
 
 
-def _entry(root: Path, stage: AnyStage, kept_files: StageFiles) -> StoredResult:
-    files = named_files({"files": kept_files.files})
-    return StoredResult(root / kept_files.folder, Manifest(kept_files.kind, stage.key, 0.0, 0.0, "", False, files, {}))
+def _entry(root: Path, stage: AnyStage, stored_files: StageFiles) -> StoredResult:
+    files = named_files({"files": stored_files.files})
+    return StoredResult(
+        root / stored_files.folder, Manifest(stored_files.kind, stage.key, 0.0, 0.0, "", False, files, {})
+    )
 
 
 def _difference(present: Sequence[tuple[str, dict[str, int]]], needed: Sequence[tuple[str, dict[str, int]]]) -> str:

@@ -99,7 +99,7 @@ def test_error_of_the_mean_is_right_for_grouped_samples() -> None:
 def test_choice_variance_of_independent_samples_equals_sample_variance() -> None:
     split = variance_split(simulated(40, (3, 2), (0.3, 0.2, 0.1)), np.arange(40))
     assert split is not None
-    assert split.of_choice == pytest.approx(split.sample.value / 40)
+    assert split.choice_variance == pytest.approx(split.sample.value / 40)
 
 
 @pytest.mark.parametrize("sizes", [[10] * 19, [100, *[1] * 90]])

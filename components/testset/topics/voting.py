@@ -109,12 +109,12 @@ class TopicVoting:
 
         Without texts, no model is asked.
         """
-        of_voter = {
+        votes_by_voter = {
             name: _votes(voter, texts, [shuffle(topics, str(self.seed), name, an_id) for an_id in ids], ask_of(name))
             for name, voter in self.voters.items()
         }
         voted = [
-            _VotedText(ids[row], texts[row], {name: votes[row] for name, votes in of_voter.items()})
+            _VotedText(ids[row], texts[row], {name: votes[row] for name, votes in votes_by_voter.items()})
             for row in range(len(ids))
         ]
         counted = [_count_votes(entry) for entry in voted]

@@ -47,8 +47,8 @@ _DISMISSED = 77
 class DepartureReason(StrEnum):
     """Reason why a job ended."""
 
-    TOLD = "told"
-    """The job was preempted or cancelled."""
+    CANCELLED = "cancelled"
+    """The job was cancelled, or preempted by another job."""
     TIME = "time"
     """The job's time limit was near."""
     DRIVER = "driver"
@@ -101,7 +101,7 @@ class _Supervisor:
         signal.signal(signal.SIGUSR2, self._end_after_stage)
 
     def _end_now(self, number: int, frame: FrameType | None) -> None:
-        self._departure = self._departure or DepartureReason.TOLD
+        self._departure = self._departure or DepartureReason.CANCELLED
         self._signal_worker(signal.SIGKILL)
 
     def _end_after_stage(self, number: int, frame: FrameType | None) -> None:

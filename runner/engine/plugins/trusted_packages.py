@@ -39,8 +39,8 @@ def trust(packages: Iterable[str]) -> None:
 
 def trusted() -> tuple[str, ...]:
     """Return the packages named to this process by `trust` and by the environment."""
-    of_environment = (name.strip() for name in os.environ.get(VARIABLE, "").split(","))
-    names = tuple(dict.fromkeys((*_named, *filter(None, of_environment))))
+    named_packages = (name.strip() for name in os.environ.get(VARIABLE, "").split(","))
+    names = tuple(dict.fromkeys((*_named, *filter(None, named_packages))))
     if names:
         add_working_directory()
     return names

@@ -57,7 +57,7 @@ class Heartbeat:
 
     def _reset(self) -> None:
         self._changing = threading.Lock()
-        self._signs: dict[Path, _HeartbeatFile] = {}
+        self._files: dict[Path, _HeartbeatFile] = {}
         self._beating_references: tuple[ReferenceType[HeartbeatTask], ...] = ()
         self._interval_s = float("inf")
         self._thread: threading.Thread | None = None
@@ -69,24 +69,24 @@ class Heartbeat:
         Raises OSError if it cannot be written.
         """
         with self._changing:
-            sign = self._signs.get(folder) or self._begin(folder, interval_s)
-            sign.users.add(user)
-            return sign.path.name
+            file = self._files.get(folder) or self._begin(folder, interval_s)
+            file.users.add(user)
+            return file.path.name
 
     def _begin(self, folder: Path, interval_s: float) -> _HeartbeatFile:
-        for unused in [other for other, sign in self._signs.items() if not sign.users]:
-            self._signs.pop(unused).end()
+        for unused in [other for other, file in self._files.items() if not file.users]:
+            self._files.pop(unused).end()
         if not folder.is_dir():
             folder.mkdir(parents=True, exist_ok=True)
             with suppress(PermissionError):  # another user created it, with the same permissions
                 # Users who can write beside the folder can then write heartbeats.
                 folder.chmod(stat.S_IMODE(folder.parent.stat().st_mode))
-        self._signs[folder] = _create_sign(folder / _new_name())
+        self._files[folder] = _create_file(folder / _new_name())
         if self._thread is None or interval_s < self._interval_s:
             self._stop_thread()
             self._interval_s = min(interval_s, self._interval_s)
             self._start_thread()
-        return self._signs[folder]
+        return self._files[folder]
 
     def call(self, beating: HeartbeatTask) -> None:
         """Call an object at each beat, as long as it exists."""
@@ -95,7 +95,7 @@ class Heartbeat:
 
     def is_own(self, name: str) -> bool:
         """Return True if this process has that name, in any store."""
-        return any(sign.path.name == name for sign in list(self._signs.values()))
+        return any(file.path.name == name for file in list(self._files.values()))
 
     @property
     def n_threads(self) -> int:
@@ -109,22 +109,22 @@ class Heartbeat:
 
     def after_fork(self) -> None:
         """Start the thread again in the parent."""
-        if self._signs:
+        if self._files:
             self._start_thread()
         self._changing.release()
 
     def forget(self) -> None:
         """Reset the child, because the files belong to its parent."""
-        for sign in self._signs.values():
-            os.close(sign.descriptor)
+        for file in self._files.values():
+            os.close(file.descriptor)
         self._reset()
 
     def end(self) -> None:
         """Stop the thread and remove all files, so that waiting processes notice the end immediately."""
         with self._changing:
             self._stop_thread()
-            while self._signs:
-                self._signs.popitem()[1].end()
+            while self._files:
+                self._files.popitem()[1].end()
 
     def _start_thread(self) -> None:
         self._stop = threading.Event()
@@ -139,27 +139,27 @@ class Heartbeat:
 
     def _beat(self, stop: threading.Event) -> None:
         while not stop.wait(self._interval_s):
-            for folder, sign in list(self._signs.items()):
+            for folder, file in list(self._files.items()):
                 try:
-                    os.utime(sign.path)
+                    os.utime(file.path)
                 except FileNotFoundError:  # the heartbeat was presumed dead and removed, or the whole store was deleted
-                    self._recreate(folder, sign)
+                    self._recreate(folder, file)
                 except OSError:  # the network is down: other processes may presume this one dead
                     continue
             for reference in self._beating_references:
                 if beating := reference():
                     beating.beat()
 
-    def _recreate(self, folder: Path, sign: _HeartbeatFile) -> None:
+    def _recreate(self, folder: Path, file: _HeartbeatFile) -> None:
         if not self._changing.acquire(blocking=False):
             return  # try at the next beat: the lock's holder may be waiting for this thread to stop
         try:
-            if self._signs.get(folder) is sign:
+            if self._files.get(folder) is file:
                 try:
-                    self._signs[folder] = replace(sign, descriptor=_create_sign(sign.path).descriptor)
+                    self._files[folder] = replace(file, descriptor=_create_file(file.path).descriptor)
                 except OSError:  # the whole store was deleted
-                    del self._signs[folder]
-                os.close(sign.descriptor)
+                    del self._files[folder]
+                os.close(file.descriptor)
         finally:
             self._changing.release()
 
@@ -169,7 +169,7 @@ def _new_name() -> str:
     return f"{re.sub(r'[^A-Za-z0-9]+', '-', platform.node())[:40]}-{os.getpid()}-{uuid.uuid4().hex[:16]}"
 
 
-def _create_sign(path: Path) -> _HeartbeatFile:
+def _create_file(path: Path) -> _HeartbeatFile:
     """Create a locked file with the identifier of this kernel: only the same kernel sees the lock.
 
     Raises OSError if the file cannot be written.

@@ -434,8 +434,8 @@ class Store:
 
     def entries(self, kind: str = "*") -> Iterator[StoredResult]:
         """Yield all results, or the results of one kind. Results with an unreadable manifest are left out."""
-        for of_kind, key in self._remote.results("" if kind == "*" else kind):
-            self._find_current(self.folder(of_kind, key))
+        for entry_kind, key in self._remote.results("" if kind == "*" else kind):
+            self._find_current(self.folder(entry_kind, key))
         for path in sorted((self.root / "entries").glob(f"{kind}/*/*/{MANIFEST}")):
             if entry := self._read_entry(path.parent):
                 yield entry

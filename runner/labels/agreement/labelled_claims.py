@@ -60,10 +60,10 @@ def rate_claims(judge: ChecksAnswers, claims: Sequence[LabelledClaim], store: St
     groups = _group_by_answer([claim for claim in claims if claim.verdict])
     checks = [
         [
-            Check(str(number), item.sample, tuple(claim.claim for claim in of_item), texts)
+            Check(str(number), item.sample, tuple(claim.claim for claim in item_claims), texts)
             for number, texts in texts_of_item
         ]
-        for item, of_item in groups
+        for item, item_claims in groups
         for texts_of_item in [enumerate(_texts(judge, item), start=1)]
     ]
     ask = asker_for(judge.llm, judge_purpose(judge), store)
@@ -71,8 +71,8 @@ def rate_claims(judge: ChecksAnswers, claims: Sequence[LabelledClaim], store: St
     questions = questions_of([LabelledItem(item, {}) for item, _ in groups])
     return [
         rating
-        for (item, of_item), answer_checks, question in zip(groups, checks, questions, strict=True)
-        for rating in _rate(item, of_item, question, [next(replies) for _ in answer_checks])
+        for (item, item_claims), answer_checks, question in zip(groups, checks, questions, strict=True)
+        for rating in _rate(item, item_claims, question, [next(replies) for _ in answer_checks])
     ]
 
 

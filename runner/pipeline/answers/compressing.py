@@ -206,11 +206,11 @@ class PiecePassages(RetrievedPassages):
         """Yield the pieces of each passage in each sample's prompt, in order."""
         passage = run.read(self.pieces).passage.tolist()
         for row in run.read(self.context).chunk.tolist():
-            of_passage: dict[int, list[int]] = {}
+            pieces_by_passage: dict[int, list[int]] = {}
             for piece in row:
                 if piece >= 0:
-                    of_passage.setdefault(passage[piece], []).append(piece)
-            yield [tuple(pieces) for pieces in of_passage.values()]
+                    pieces_by_passage.setdefault(passage[piece], []).append(piece)
+            yield [tuple(pieces) for pieces in pieces_by_passage.values()]
 
     def hits_of(self, run: Run, chunks: Sequence[int]) -> Sequence[int]:
         """Return the chunks of the passage that these pieces come from."""

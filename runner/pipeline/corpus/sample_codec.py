@@ -40,7 +40,7 @@ def _sample(raw: Mapping[str, Json]) -> Sample:
         "answer_parts": tuple(tuple(wordings) for wordings in raw["answer_parts"]),
         "passages": tuple(raw["passages"]),
         "fake_answers": tuple(raw.get("fake_answers", ())),
-        "conditions": tuple((name, _condition(of_name)) for name, of_name in raw.get("conditions", ())),
+        "conditions": tuple((name, _condition(condition)) for name, condition in raw.get("conditions", ())),
     }
     return Sample(**{**raw, **nested})
 

@@ -63,11 +63,11 @@ def max_reranking_requests(
     All hits may be as long as the longest chunk, and a query may be split between two blocks.
     """
     written = {query for query in queries if query.strip()}
-    of_query = ceil(n_hits / reranker.batch_size)
+    n_per_query = ceil(n_hits / reranker.batch_size)
     longest = max(map(_n_bytes, chunks), default=0)
-    n_bytes = sum(of_query * _n_bytes(query) + n_hits * longest for query in written)
+    n_bytes = sum(n_per_query * _n_bytes(query) + n_hits * longest for query in written)
     n_cuts = max(ceil(len(written) * n_hits / block_size) - 1, 0)
-    return ServerRequests(reranker, len(written) * of_query + n_cuts, n_tokens_at_most(n_bytes), is_exact=False)
+    return ServerRequests(reranker, len(written) * n_per_query + n_cuts, n_tokens_at_most(n_bytes), is_exact=False)
 
 
 def _n_bytes(text: str) -> int:

@@ -75,9 +75,9 @@ class BlockPassages(StageGroup):
 
 def _chunks(run: Run, documents: Documents, chunks: Stage[Spans], terms: Sequence[Stage[TermTable]]) -> Passages:
     spans = run.read(chunks)
-    of_chunks = [run.read(stage).chunk_terms(spans) for stage in terms]
+    chunk_terms = [run.read(stage).chunk_terms(spans) for stage in terms]
     return Passages(
-        SpanTexts(documents.texts, spans), _first_terms(of_chunks), TextRows(documents.titles, spans.document)
+        SpanTexts(documents.texts, spans), _first_terms(chunk_terms), TextRows(documents.titles, spans.document)
     )
 
 

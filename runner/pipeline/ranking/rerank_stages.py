@@ -122,8 +122,10 @@ class RerankedHits(Stage[Hits], kind="reranked_hits", in_words="reranking", vers
     ) -> NDArray[np.float32]:
         """Score pairs. Corpora side by side are scored separately, as they are searched."""
         if isinstance(self.reranker, EncodedReranker):  # such a reranker scores a pair independently of the corpus
-            of_queries, of_chunks = (run.read(stage) for stage in self.encoded)
-            return checked_scores(self.reranker.score_encoded(of_queries, of_chunks, pairs), len(pairs), self.reranker)
+            encoded_queries, encoded_chunks = (run.read(stage) for stage in self.encoded)
+            return checked_scores(
+                self.reranker.score_encoded(encoded_queries, encoded_chunks, pairs), len(pairs), self.reranker
+            )
         all_scores = np.zeros(len(pairs), dtype=np.float32)
         for part in self.corpora.ranges(run):
             first, last, _ = part.chunks.indices(len(chunks.texts))

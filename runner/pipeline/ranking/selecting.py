@@ -135,12 +135,14 @@ class ChosenByScores(Stage[Chosen], kind="chosen_rerankers", version=2, work=Wor
             )
         sets = np.array([subset_of(sample) for sample in samples])
         overall = self._best(values, can_choose)
-        of_sets: dict[str, Json] = {}
+        choice_by_set: dict[str, Json] = {}
         for name in dict.fromkeys(sets.tolist()):
             is_in_set = can_choose & (sets == name)
-            of_sets[name] = self._best(values, is_in_set) if is_in_set.any() else {**overall, "values": {}, "n": 0}
+            choice_by_set[name] = (
+                self._best(values, is_in_set) if is_in_set.any() else {**overall, "values": {}, "n": 0}
+            )
         # Sorted, as it will be when it is read from its file.
-        return {"overall": overall, "sets": dict(sorted(of_sets.items()))}
+        return {"overall": overall, "sets": dict(sorted(choice_by_set.items()))}
 
     def _values(self, run: Run) -> dict[str, NDArray[np.float64]]:
         """Return the metric of every sample by candidate, NaN without a value."""
@@ -149,7 +151,7 @@ class ChosenByScores(Stage[Chosen], kind="chosen_rerankers", version=2, work=Wor
         return {name: np.array(table[column].to_pylist(), dtype=np.float64) for name, table in tables.items()}
 
     def _best(self, values: Mapping[str, NDArray[np.float64]], rows: NDArray[np.bool_]) -> dict[str, Json]:
-        means = {name: float(of_samples[rows].mean()) for name, of_samples in values.items()}
+        means = {name: float(candidate_values[rows].mean()) for name, candidate_values in values.items()}
         sign = 1 if self.metric.larger_is_better else -1
         return {"chosen": max(means, key=lambda name: sign * means[name]), "values": means, "n": int(rows.sum())}
 

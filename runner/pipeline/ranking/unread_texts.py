@@ -87,9 +87,9 @@ class CutPairs(Stage[Json], kind="cut_pairs", version=1, work=Work.BENCHMARK):
         if limit is None:
             return facts
         texts = self.chunks.read(run).texts
-        of_chunks = self.reranker.count_chunk_tokens([texts[position] for position in used.tolist()])
-        of_queries = self.reranker.count_query_tokens(list(self.queries.read(run).texts))
-        return facts | _truncation_counts(of_queries[query] + of_chunks[chunk.ravel()], limit)
+        chunk_tokens = self.reranker.count_chunk_tokens([texts[position] for position in used.tolist()])
+        query_tokens = self.reranker.count_query_tokens(list(self.queries.read(run).texts))
+        return facts | _truncation_counts(query_tokens[query] + chunk_tokens[chunk.ravel()], limit)
 
 
 def _limit(embedder: ReadsTokens, *, are_queries: bool) -> int | None:
@@ -130,7 +130,7 @@ def cut_texts(
 
     An embedder that reads chunks in their documents cuts no chunk.
     """
-    of_chunks, of_queries = ChunkPassages(data.corpus, chunks), tuple(map(QueryPassages, queries))
+    chunk_texts, query_texts = ChunkPassages(data.corpus, chunks), tuple(map(QueryPassages, queries))
     models = [
         arm.embedder if isinstance(arm, DenseArm | GraphArm) else arm.encoder
         for arm in arms_and_candidates(retriever)
@@ -140,7 +140,7 @@ def cut_texts(
     for model in models:
         if isinstance(model, ReadsTokens):
             passages_read: Iterable[ChunkPassages | QueryPassages] = (
-                of_queries if reads_documents(model) else (of_chunks, *of_queries)
+                query_texts if reads_documents(model) else (chunk_texts, *query_texts)
             )
             stages += [CutTexts(model, passages) for passages in passages_read]
     return tuple({stage.key: stage for stage in stages}.values())

@@ -101,7 +101,7 @@ def _over_conversations(
         if turn:
             conversations[turn.opening].append(row)
     rows = list(conversations.values())
-    of_turns = [row for turn_rows in rows for row in turn_rows]
+    turn_rows_in_order = [row for turn_rows in rows for row in turn_rows]
     columns = []
     for column in _columns(scored):
         values = column.combine(np.array([column.statistics[turn_rows].sum(axis=0) for turn_rows in rows]))
@@ -111,7 +111,7 @@ def _over_conversations(
     (bounds,) = interval.subset_intervals(columns, [slice(None)], clusters[[turn_rows[0] for turn_rows in rows]])
     return {
         name: {
-            **_entry(bound, _state_counts(scores.states, [of_turns])[0]),
+            **_entry(bound, _state_counts(scores.states, [turn_rows_in_order])[0]),
             "n_conversations": int(column.statistics[:, 1].sum()),
         }
         for (name, (_, scores)), bound, column in zip(scored.items(), bounds, columns, strict=True)
@@ -129,8 +129,8 @@ def _subset_entries(
     scored: Mapping[str, Scored], subsets: Sequence[list[int]], intervals: Sequence[Sequence[Interval]]
 ) -> list[dict[str, dict[str, Json]]]:
     counts = [_state_counts(scores.states, subsets) for _, scores in scored.values()]
-    for of_metric, bounds in zip(scored.items(), zip(*intervals, strict=True), strict=True):
-        _require_values(*of_metric, subsets, [bound.value for bound in bounds])
+    for named_scores, bounds in zip(scored.items(), zip(*intervals, strict=True), strict=True):
+        _require_values(*named_scores, subsets, [bound.value for bound in bounds])
     return [_entries(scored, subset_intervals, [c[i] for c in counts]) for i, subset_intervals in enumerate(intervals)]
 
 

@@ -77,13 +77,13 @@ def pipeline_scores_of(cell: "Cell", data: Data, scored: PipelineInputs) -> tupl
     """Return the stages that score a custom pipeline. Retrieval is scored by the passages that it gives."""
     metrics, interval = cell.metrics, cell.metrics.interval
     shared = interval, data.samples, data.corpus, scored.answers, scored.places, scored.copies
-    of_passages = [PipelinePassageScores(metrics.ranking_metrics, metrics.of_contexts, *shared)]
-    of_citations = [PipelineCitationScores(metrics.citation_metrics, *shared)]
+    passage_scores = [PipelinePassageScores(metrics.ranking_metrics, metrics.context_metrics, *shared)]
+    citation_scores = [PipelineCitationScores(metrics.citation_metrics, *shared)]
     inputs = MetricInputs(data.samples, data.samples, data.corpus, None, scored.copies)
     cell_answers = CellAnswers((), scored.answers)
     return (
-        *(of_passages if metrics.ranking_metrics or metrics.of_contexts else ()),
-        *(of_citations if metrics.citation_metrics else ()),
+        *(passage_scores if metrics.ranking_metrics or metrics.context_metrics else ()),
+        *(citation_scores if metrics.citation_metrics else ()),
         *_answer_scores(cell, data, inputs, cell_answers),
         *_judged_scores(cell, data, inputs, scored.passages, cell_answers),
     )
@@ -95,20 +95,20 @@ def _retrieval_scores(cell: "Cell", data: Data, scored: MetricInputs) -> tuple[S
     """
     metrics, places = cell.metrics, scored.places
     if places is None:
-        of_retrieval = metrics.ranking_metrics | metrics.of_contexts | metrics.citation_metrics
-        return (NotApplicableScores(of_retrieval, metrics.interval, data.samples),) if of_retrieval else ()
+        retrieval_metrics = metrics.ranking_metrics | metrics.context_metrics | metrics.citation_metrics
+        return (NotApplicableScores(retrieval_metrics, metrics.interval, data.samples),) if retrieval_metrics else ()
     shared = metrics.interval, scored.reported, scored.original
     scorings = list[Stage[Scoring]]()
-    if of_rankings := metrics.ranking_metrics:
-        scorings.append(RankingScores(of_rankings, *shared, places.chunks, places.hits, scored.copies))
-    if of_contexts := metrics.of_contexts:
-        scorings.append(ContextScores(of_contexts, *shared, places.read.spans, places.read.context, scored.copies))
+    if ranking_metrics := metrics.ranking_metrics:
+        scorings.append(RankingScores(ranking_metrics, *shared, places.chunks, places.hits, scored.copies))
+    if context_metrics := metrics.context_metrics:
+        scorings.append(ContextScores(context_metrics, *shared, places.read.spans, places.read.context, scored.copies))
     return tuple(scorings)
 
 
 def _answer_scores(cell: "Cell", data: Data, scored: MetricInputs, cell_answers: CellAnswers) -> list[Stage[Scoring]]:
     """Return the scores of the answers. Each metric with a model has a separate stage, so that adding one is cheap."""
-    metrics = cell.metrics.of_answers
+    metrics = cell.metrics.answer_metrics
     quick = {name: metric for name, metric in metrics.items() if not hasattr(metric, "model")}
     groups = [quick, *({name: metric} for name, metric in metrics.items() if name not in quick)]
     texts = UncitedAnswers(cell_answers.answers) if cell.metrics.without_citations else cell_answers.answers

@@ -301,12 +301,12 @@ def judge_counts(tables: Iterable[pa.Table]) -> dict[str, dict[str, Json]]:
     for table in tables:
         states = [table[name].to_pylist() for name in table.column_names if name.startswith(_STATE)]
         for name in (name for name in table.column_names if name.startswith(_JUDGE)):
-            of_samples = [set(sample_states) for sample_states in zip(*states, strict=True)]
-            unparsable = [ScoreState.UNPARSABLE in sample_states for sample_states in of_samples]
+            states_by_sample = [set(sample_states) for sample_states in zip(*states, strict=True)]
+            unparsable = [ScoreState.UNPARSABLE in sample_states for sample_states in states_by_sample]
             unread = (reason for reason, is_it in zip(table[name].to_pylist(), unparsable, strict=True) if is_it)
             reasons, commonest = count_reasons(unread)
             counts[name.removeprefix(_JUDGE)] = {
-                "n_judged": sum(not sample_states.isdisjoint(_JUDGED) for sample_states in of_samples),
+                "n_judged": sum(not sample_states.isdisjoint(_JUDGED) for sample_states in states_by_sample),
                 "n_unparsable": sum(unparsable),
                 "reasons": reasons,
                 "commonest": commonest,

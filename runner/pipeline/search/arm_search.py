@@ -69,14 +69,14 @@ def _encoded_hits(
         return TokenHits(depth, arm.token_index, index, weighed_queries, searched)
     if isinstance(arm, EncodedDenseArm | EncodedSparseArm):
         assert isinstance(arm.encoder, ThreeWayEncoder), "the fields of arms have these types"
-        of_chunks = EncodedChunks(arm.encoder, ChunkPassages(data.corpus, chunks))
-        of_queries = EncodedQueries(arm.encoder, QueryPassages(queries))
+        chunk_stage = EncodedChunks(arm.encoder, ChunkPassages(data.corpus, chunks))
+        query_stage = EncodedQueries(arm.encoder, QueryPassages(queries))
         if isinstance(arm, EncodedSparseArm):
-            index = BuiltTokenIndex(arm.token_index, of_chunks, corpora)
-            return TokenHits(depth, arm.token_index, index, of_queries, searched)
-        vectors = DenseHead(of_chunks)
+            index = BuiltTokenIndex(arm.token_index, chunk_stage, corpora)
+            return TokenHits(depth, arm.token_index, index, query_stage, searched)
+        vectors = DenseHead(chunk_stage)
         built = BuiltVectorIndex(arm.vector_index.as_built, vectors, corpora)
-        return DenseHits(depth, arm.vector_index, built, vectors, DenseHead(of_queries), searched)
+        return DenseHits(depth, arm.vector_index, built, vectors, DenseHead(query_stage), searched)
     candidates = tuple(hits_of_arm(other, data, chunks, queries, depth, is_first=is_first) for other in arm.candidates)
     vectors_of_chunks = encoded_chunks(arm.encoder, data, chunks)
     return LateInteractionHits(depth, vectors_of_chunks, encoded_queries(arm.encoder, queries), candidates, searched)

@@ -238,13 +238,13 @@ class IndexReport(StepReport):
         ]
         rows = np.array([row_of.get(hit, -1) for hit in hits], dtype=np.int64)
         rows = rows[rows >= 0]
-        n_kept = sum(int((run.read(stage).chunk >= 0).sum()) for stage in self.rankings)
+        n_hits = sum(int((run.read(stage).chunk >= 0).sum()) for stage in self.rankings)
         n_outside = int((places.document[rows] < 0).sum())
         counts: dict[str, Json] = {
             "n_hits": len(hits),
             "n_not_in_corpus": n_outside,
             "n_near_copies": int((~places.is_exact[rows] & (places.document[rows] >= 0)).sum()),
-            "n_repeated": len(rows) - n_kept,
+            "n_repeated": len(rows) - n_hits,
             "n_without_text": len(hits) - len(rows),
         }
         if n_outside:

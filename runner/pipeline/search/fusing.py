@@ -42,8 +42,8 @@ class FusedHits(Stage[Hits], kind="fused_hits", version=1, work=Work.PER_QUERY):
     def make(self, run: Run) -> Hits:
         """Fuse the rankings. Raises ComponentError for hits that break the contract of `Fusion`."""
         rankings = [hits for ranking in self.rankings for hits in ranking.by_sample(run)]
-        n_kept = max(hits.chunk.shape[1] for hits in rankings)  # small corpora have fewer chunks than the depth
-        fused = self.fusion.fuse(rankings, min(self.depth, n_kept))
+        n_hits = max(hits.chunk.shape[1] for hits in rankings)  # small corpora have fewer chunks than the depth
+        fused = self.fusion.fuse(rankings, min(self.depth, n_hits))
         return checked_hits(fused, len(rankings[0]), n_chunks_in(rankings), self.fusion)
 
 
@@ -74,11 +74,11 @@ def split_by_sample(hits: Hits, queries: Queries) -> list[Hits]:
     number = np.arange(len(queries)) - starts
     rankings = []
     for i in range(int(number.max()) + 1):
-        of_sample = empty_hits(n_samples, hits.chunk.shape[1])
+        ranking = empty_hits(n_samples, hits.chunk.shape[1])
         rows = number == i
-        of_sample.chunk[queries.sample[rows]] = hits.chunk[rows]
-        of_sample.score[queries.sample[rows]] = hits.score[rows]
-        rankings.append(of_sample)
+        ranking.chunk[queries.sample[rows]] = hits.chunk[rows]
+        ranking.score[queries.sample[rows]] = hits.score[rows]
+        rankings.append(ranking)
     return rankings
 
 

@@ -145,9 +145,9 @@ class GraphHits(Search, kind="graph_hits", version=1, work=Work.PER_QUERY):
             graph = dict(sub_corpora.arrays_of_part(built, part))
             rows = graph.pop(_FACT_ROWS)
             part_facts = facts if len(rows) == len(facts) else facts[rows]
-            chunks, of_part = vectors[part.chunks], queries[part.queries]
-            hits = self.graph.search(graph, part_facts, chunks, of_part, depth)
-            part_hits.append(checked_hits(hits, len(of_part), len(chunks), self.graph))
+            chunks, part_queries = vectors[part.chunks], queries[part.queries]
+            hits = self.graph.search(graph, part_facts, chunks, part_queries, depth)
+            part_hits.append(checked_hits(hits, len(part_queries), len(chunks), self.graph))
         return sub_corpora.merge(part_hits, parts, len(queries))
 
 
@@ -213,9 +213,9 @@ def graph_hits(arm: GraphArm, data: Data, chunks: Stage[Spans], queries: Stage[Q
     built = _built_graph(arm, data, chunks)
     facts = FactVectors(embedder, replace(built.phrases.texts, are_phrases=False), vectors.state)
     passages = QueryPassages(queries, query_terms(embedder.tokenizer, queries, data))
-    of_queries = QueryVectors(embedder, passages, vectors.state)
+    query_vectors = QueryVectors(embedder, passages, vectors.state)
     searched = sub_corpora.add_query_rows(built.corpora, queries, data.samples)
-    return GraphHits(depth, arm.graph, built, facts, vectors, of_queries, searched)
+    return GraphHits(depth, arm.graph, built, facts, vectors, query_vectors, searched)
 
 
 def _built_graph(arm: GraphArm, data: Data, chunks: Stage[Spans]) -> FactGraph:

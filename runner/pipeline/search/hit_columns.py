@@ -129,9 +129,9 @@ class GoldColumns:
     samples: Sequence[Sample]
     places: GoldPlaces
     table: HitTable
-    of_hits: GoldPieces
-    of_contexts: GoldPieces
-    of_chosen: GoldPieces | None = None
+    hit_pieces: GoldPieces
+    context_pieces: GoldPieces
+    chosen_pieces: GoldPieces | None = None
     """Gold in the chunks that were chosen for the contexts, if a compressor shortened them."""
 
     def gold(self) -> pa.Array:
@@ -141,8 +141,8 @@ class GoldColumns:
         context. `n_chosen` counts them before a compressor, if there is one.
         """
         n_units = len(self.places.lengths)
-        chosen = None if self.of_chosen is None else self.of_chosen.n_characters(n_units)
-        return gold_column(self.samples, self.places.lengths, self.of_contexts.n_characters(n_units), chosen)
+        chosen = None if self.chosen_pieces is None else self.chosen_pieces.n_characters(n_units)
+        return gold_column(self.samples, self.places.lengths, self.context_pieces.n_characters(n_units), chosen)
 
     def found(self) -> pa.Array:
         """Return `found_gold`: the characters [start, end) of a gold unit in the hit at `rank`, in place or as a copy.
@@ -151,21 +151,21 @@ class GoldColumns:
         """
         n_units = [len(sample.gold) for sample in self.samples]
         first = np.cumsum([0, *n_units[:-1]])
-        row = self.table.row[self.of_hits.span]
+        row = self.table.row[self.hit_pieces.span]
         columns = {
-            "rank": self.table.rank[self.of_hits.span],
-            "gold": self.of_hits.gold - first[row],
-            "start": self.of_hits.start,
-            "end": self.of_hits.end,
+            "rank": self.table.rank[self.hit_pieces.span],
+            "gold": self.hit_pieces.gold - first[row],
+            "start": self.hit_pieces.start,
+            "end": self.hit_pieces.end,
         }
         arrays = [pa.array(column, pa.int32()) for column in columns.values()]
         return self.table.lists(pa.StructArray.from_arrays(arrays, names=list(columns)), row)
 
     def grades(self) -> pa.Array:
         """Return the highest grade of the gold in each hit; null for a hit without gold."""
-        of_units = np.array([unit.grade for sample in self.samples for unit in sample.gold], dtype=np.int64)
+        unit_grades = np.array([unit.grade for sample in self.samples for unit in sample.gold], dtype=np.int64)
         grades = np.zeros(len(self.table.row), dtype=np.int64)
-        np.maximum.at(grades, self.of_hits.span, of_units[self.of_hits.gold])
+        np.maximum.at(grades, self.hit_pieces.span, unit_grades[self.hit_pieces.gold])
         return pa.array(grades, pa.int32(), mask=grades == 0)
 
 
@@ -183,7 +183,7 @@ def add_compressed_counts(gold: GoldColumns, spans: Spans, context: Context) -> 
     """Return the columns with the gold in the texts that a compressor retained, and in the chunks before it."""
     row, column = np.nonzero(context.chunk >= 0)
     retained = spans_of(row.astype(np.int64), context.chunk[row, column].astype(np.int64), spans)
-    return replace(gold, of_contexts=gold.places.pieces_in(retained), of_chosen=gold.of_contexts)
+    return replace(gold, context_pieces=gold.places.pieces_in(retained), chosen_pieces=gold.context_pieces)
 
 
 def gold_column(

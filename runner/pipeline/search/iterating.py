@@ -115,9 +115,9 @@ class NextSearches(
             raise broken_contract(
                 self.iteration, f"returned {len(decided)} searches for {len(trails)} samples, expected one per sample"
             )
-        of_row = dict(zip(rows, decided, strict=True))
+        decision_by_row = dict(zip(rows, decided, strict=True))
         none = NextSearch("", is_asked=False)
-        every = [of_row.get(row, none) for row in range(len(samples))]
+        every = [decision_by_row.get(row, none) for row in range(len(samples))]
         asked_for = [search.query if search.query.strip() else "" for search in every]
         searched = [row for row, query in enumerate(asked_for) if query]
         # Later stages need at least one query. `SearchHits` drops the hits of this placeholder.

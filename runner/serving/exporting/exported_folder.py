@@ -86,19 +86,19 @@ def _replacing(out: Path, store: Store) -> Iterator[Path]:
     for leftover in store.unfinished_exports.left():
         if store.unfinished_exports.remove(leftover):
             log.warning("removed %s, which a killed export left", leftover.folder)
-    for folder, of_store in exports_beside(out):
-        log.warning("%s: %s", folder, _advice(of_store, store))
+    for folder, store_root in exports_beside(out):
+        log.warning("%s: %s", folder, _advice(store_root, store))
     with store.unfinished_exports.begin(out) as half:
         yield half.new
         _take_place(half)
 
 
-def _advice(of_store: str, store: Store) -> str:
-    if not of_store:
+def _advice(store_root: str, store: Store) -> str:
+    if not store_root:
         return "an export by an earlier version left it; remove it unless that export still runs"
-    if of_store == str(store.root):
+    if store_root == str(store.root):
         return "another export writes it"
-    command = shlex.join(["python", "-m", "runner.store", "--store-dir", of_store, "prune"])
+    command = shlex.join(["python", "-m", "runner.store", "--store-dir", store_root, "prune"])
     return f"an export from another store writes or left it; {command} removes it if that export was killed"
 
 
@@ -115,7 +115,7 @@ def _take_place(half: HalfExport) -> None:
 
 def _write(cell: ExportedCell, folder: Path) -> None:
     with open_samples(cell.folder) as file:
-        kept_samples = file.read(use_threads=False)
+        stored_samples = file.read(use_threads=False)
     pipeline = folder / PIPELINE
     pipeline.mkdir(parents=True)
     for files, entry in zip(cell.description.stage_files, cell.entries, strict=True):
@@ -130,7 +130,7 @@ def _write(cell: ExportedCell, folder: Path) -> None:
     needed = requirements(cell.parts, folder / CODE)
     (folder / "requirements.txt").write_text(needed.text, encoding="utf-8")
     write_model(folder, needed, cell.sweep.finished)
-    write_check(folder / CHECK, cell.samples, kept_samples, cell.earlier)
+    write_check(folder / CHECK, cell.samples, stored_samples, cell.earlier)
     (folder / "pipeline.py").write_text(_SCRIPT.format(code=CODE.as_posix()), encoding="utf-8")
     (folder / "README.md").write_text(readme(cell), encoding="utf-8")
 

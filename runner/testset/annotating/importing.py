@@ -41,7 +41,7 @@ def import_annotations(
     remaining = resolve_annotations(
         testset, [annotation for annotation in annotations if annotation.sample not in names], prefer
     )
-    kept = [sample for sample in remaining.samples if sample.id not in names]
+    others = [sample for sample in remaining.samples if sample.id not in names]
     edits = [edit for edit in remaining.edits if edit.sample not in names]
-    following = testset.next_version(kept, edits, about)
+    following = testset.next_version(others, edits, about)
     return ImportedVersion(following, len(edits), resolved.conflicts, tuple(rejection_lines(rejected, edited)))

@@ -88,9 +88,9 @@ class _Results:
             if control.get("type") != "relation":
                 value = as_record(control.get("value", {}), location)
                 self._values.setdefault(required_text(control, "from_name", location), []).append(value)
-        of_documents = {f"gold_{number}" for number in range(1, len(self._documents) + 1)}
+        document_names = {f"gold_{number}" for number in range(1, len(self._documents) + 1)}
         checks = {f"check_{check}" for check in Check}
-        self.others = self._values.keys() - {"question", "references", "topic", "rating"} - checks - of_documents
+        self.others = self._values.keys() - {"question", "references", "topic", "rating"} - checks - document_names
 
     def annotation(self, annotator: str) -> Annotation:
         """Return the annotation that the values make. Entries that cannot be interpreted become problems."""

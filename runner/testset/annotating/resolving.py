@@ -61,11 +61,13 @@ def resolve_annotations(testset: Testset, annotations: Sequence[Annotation], pre
     edited: dict[str, Change] = {}
     conflicts: list[Conflict] = []
     for sample in testset.samples:
-        of_sample = by_sample[sample.id]
-        by_sample[sample.id] = of_sample = [each for each in of_sample if each.annotator == prefer] or of_sample
-        problems = list(_conflicts(sample, of_sample))
+        sample_annotations = by_sample[sample.id]
+        by_sample[sample.id] = sample_annotations = [
+            each for each in sample_annotations if each.annotator == prefer
+        ] or sample_annotations
+        problems = list(_conflicts(sample, sample_annotations))
         conflicts += problems
-        if not problems and (changes := dict(_changes(sample, of_sample))):
+        if not problems and (changes := dict(_changes(sample, sample_annotations))):
             edited[sample.id] = Change(sample, replace(sample, **changes))
     samples = {sample.id: sample for sample in testset.samples}
     edits = []
@@ -77,9 +79,11 @@ def resolve_annotations(testset: Testset, annotations: Sequence[Annotation], pre
     for history in changed_histories(testset, list(edited.values())):
         before = samples[history.sample]
         samples[history.sample] = after = replace(before, history=history.turns)
-        of_sample = [annotation for name in history.edited for annotation in by_sample[name]]
+        sample_annotations = [annotation for name in history.edited for annotation in by_sample[name]]
         edits.append(
-            _edit(Change(before, after), "history", _annotators_of(of_sample, "question", "references"), testset)
+            _edit(
+                Change(before, after), "history", _annotators_of(sample_annotations, "question", "references"), testset
+            )
         )
     return Resolved(tuple(samples.values()), tuple(edits), tuple(conflicts))
 

@@ -62,8 +62,8 @@ def _matrix_size(state: GenerationState, settings: GenerationSettings) -> str:
     drafted = settings.topics.tree if not state.topics else None
     n_topics = len(state.topics) or int(getattr(drafted, "n_topics", 0))
     at_most = "at most " if drafted else ""
-    of_topics = f"{at_most}{n_topics} topics x " if n_topics else ""
-    return f"{at_most}{(n_topics or 1) * n_tasks * per_cell:,} samples ({of_topics}{n_tasks} tasks x {per_cell})"
+    topics_text = f"{at_most}{n_topics} topics x " if n_topics else ""
+    return f"{at_most}{(n_topics or 1) * n_tasks * per_cell:,} samples ({topics_text}{n_tasks} tasks x {per_cell})"
 
 
 def _models(settings: GenerationSettings) -> str:

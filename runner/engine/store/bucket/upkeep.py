@@ -183,12 +183,12 @@ class Upkeep:
     def mergeable_replies(self) -> list[tuple[str, list[ObjectInfo]]]:
         """Return groups of objects with replies of ended processes. Each group becomes one object in its folder."""
         living = {name.partition("-")[2] for name in self._live_writers}
-        of_folder: dict[str, list[ObjectInfo]] = defaultdict(list)
+        objects_by_folder: dict[str, list[ObjectInfo]] = defaultdict(list)
         for each in self.replies():
             folder, writer, _ = each.path.rsplit("/", 2)
             if writer not in living:
-                of_folder[folder].append(each)
-        return [(folder, group) for folder, listed in of_folder.items() for group in mergeable(listed)]
+                objects_by_folder[folder].append(each)
+        return [(folder, group) for folder, listed in objects_by_folder.items() for group in mergeable(listed)]
 
     def merge(self, groups: Iterable[tuple[str, list[ObjectInfo]]]) -> None:
         """Merge each group into one object. Replies added at the same time are not lost."""
