@@ -103,7 +103,7 @@ def make_baseline(sweep: LoadedSweep, cell: CellResult, metrics: Sequence[str]) 
         }
         if not scores:
             raise DataError(f"{cell.cell_id}: no sample has a value of {metric}")
-        baseline_metrics[name] = BaselineMetric(metric.direction(), definition_of(cell, metric.metric), scores)
+        baseline_metrics[name] = BaselineMetric(metric.direction(), hash_definition(cell, metric.metric), scores)
     return Baseline(sweep.folder.name, cell.cell_id, dict(cell.axes), baseline_metrics)
 
 
@@ -124,7 +124,7 @@ def sample_rows(scored: ScoredSamples) -> dict[SampleId, int]:
     return {(str(key[-2]), _hash(str(key[-1]))): row for key, row in scored.rows.items()}
 
 
-def definition_of(cell: CellResult, metric: str) -> str:
+def hash_definition(cell: CellResult, metric: str) -> str:
     """Return the hash of the settings of the component that computes the metric; "" if it is unknown."""
     node = results.component_settings(cell, metric)
     return _hash(json.dumps(node, sort_keys=True)) if node is not None else ""
@@ -160,13 +160,13 @@ def _text(baseline: Baseline) -> str:
         }
         for sample in samples
     ]
-    head["checksum"] = checksum_of({**head, "samples": rows})
+    head["checksum"] = compute_checksum({**head, "samples": rows})
     lines = [f" {json.dumps(name)}: {json.dumps(value)}," for name, value in head.items()]
     body = ",\n".join(f"  {json.dumps(row)}" for row in rows)
     return "\n".join(["{", *lines, f' "samples": [\n{body}\n ]', "}"]) + "\n"
 
 
-def checksum_of(value: Mapping[str, Any]) -> str:
+def compute_checksum(value: Mapping[str, Any]) -> str:
     """Return the hash of a baseline's content, without its checksum."""
     content = {name: part for name, part in value.items() if name != "checksum"}
     return _hash(json.dumps(content, sort_keys=True))
@@ -185,7 +185,7 @@ def read_baseline(path: Path) -> Baseline:
         raise DataError(f"{path}: got format {file_format}, expected {FORMAT}; write it again")
     try:
         baseline = _baseline(value)
-        is_as_written = value["checksum"] == checksum_of(value)
+        is_as_written = value["checksum"] == compute_checksum(value)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise DataError(f"{path}: {type(error).__name__}: {error}; {_EXPECTED}") from error
     if not is_as_written:

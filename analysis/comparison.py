@@ -31,9 +31,9 @@ from runner.results import (
     CommonSamples,
     LoadedSweep,
     SubsetMetric,
+    collect_group_scores,
     common_samples,
     equal_groups,
-    scores_of,
 )
 
 _DIGITS = 12
@@ -104,7 +104,7 @@ def _order_cells(
     means = joined.means().round(_DIGITS)
     groups = equal_groups(joined, larger_is_better=metric.direction(), first=named)
     standings = [_standing(joined, metric, places, float(means[places[0]])) for places in groups]
-    return standings, scores_of(joined, groups)
+    return standings, collect_group_scores(joined, groups)
 
 
 def _standing(joined: CommonSamples, metric: SubsetMetric, columns: Sequence[int], mean: float) -> Standing:

@@ -17,7 +17,7 @@ from analysis.baseline import (
     BaselineMetric,
     SampleId,
     choose_cell,
-    definition_of,
+    hash_definition,
     read_baseline,
     sample_rows,
     scored_samples,
@@ -226,10 +226,10 @@ def check(
     Raises DataError for a metric that the sweep lacks or defines differently.
     """
     pairs = [_pair(name, before, sweep, cell) for name, before in baseline.metrics.items()]
-    return checks_of(pairs, margin_of, PairedTest(confidence=1 - alpha))
+    return make_checks(pairs, margin_of, PairedTest(confidence=1 - alpha))
 
 
-def checks_of(pairs: Sequence["Pair"], margin_of: Mapping[str, float], test: PairedTest) -> list[Check]:
+def make_checks(pairs: Sequence["Pair"], margin_of: Mapping[str, float], test: PairedTest) -> list[Check]:
     """Return the check of each pair, at the error rate of the test.
 
     p-values of the metrics are corrected for each other (Holm). Passing needs no correction, because all metrics must
@@ -259,7 +259,7 @@ def _pair(name: str, before: BaselineMetric, sweep: LoadedSweep, cell: CellResul
     metric = sweep.metric(name)
     if metric.direction() != before.larger_is_better:
         raise DataError(f"{metric}: larger_is_better differs from the baseline. Write the baseline again.")
-    now = definition_of(cell, metric.metric)
+    now = hash_definition(cell, metric.metric)
     if now and before.definition and now != before.definition:
         raise DataError(f"{metric}: its settings differ from the baseline. Write the baseline again.")
     scored = scored_samples(sweep, cell, metric)

@@ -19,7 +19,7 @@ from runner import results
 from runner.console.command_parser import METRIC, SWEEP
 from runner.console.display import significant_digits
 from runner.console.styled_text import count
-from runner.results import COSTS, OK, PER_COST, CellResult, SubsetMetric, common_means, tokens_of
+from runner.results import COSTS, OK, PER_COST, CellResult, SubsetMetric, common_means, count_tokens_per_sample
 
 _PER_PRICE = 1_000_000
 _COST_DIGITS = 4
@@ -130,7 +130,9 @@ def _cost(options: argparse.Namespace) -> tuple[str, Callable[[CellResult], floa
         raise DataError(f"--against cost: expected the prices of both kinds of tokens, missing: {', '.join(missing)}")
 
     def cost(cell: CellResult) -> float:
-        paid = sum(price * _nan_if_none(tokens_of(cell, kind)) / _PER_PRICE for kind, price in prices.items())
+        paid = sum(
+            price * _nan_if_none(count_tokens_per_sample(cell, kind)) / _PER_PRICE for kind, price in prices.items()
+        )
         return float(paid * PER_COST)
 
     return listed.head, cost

@@ -22,8 +22,8 @@ from runner.results import (
     LoadedSweep,
     SubsetMetric,
     common_samples,
-    configuration_of,
     groups_note,
+    identify_configuration,
 )
 
 Draw = tuple[int, int]
@@ -81,7 +81,7 @@ def _group_draws(cells: Sequence[CellResult]) -> list[dict[Draw, CellResult]]:
     groups: dict[str, dict[Draw, CellResult]] = {}
     for cell in cells:
         draw = (int(cell.axes.get("repeat") or 0), int(cell.axes.get("judge_repeat") or 0))
-        groups.setdefault(configuration_of(cell), {})[draw] = cell
+        groups.setdefault(identify_configuration(cell), {})[draw] = cell
     return list(groups.values())
 
 

@@ -9,7 +9,7 @@ def measure(settings: Settings) -> list[Measure]:
     """Return the seconds per cell of the whole command, and of commands that only plan or do not log."""
     data = settings.scratch / "data"
     crud_rag.write_subset(settings.crud_rag, data, settings.scale.n_subset_documents, settings.scale.n_subset_items)
-    folder, axes = settings.scratch / "grid", sweep.overrides_of(sweep.GRID)
+    folder, axes = settings.scratch / "grid", sweep.format_overrides(sweep.GRID)
     first = sweep.run(folder, data, *axes, "tracking=mlflow")
     again = sweep.run(folder, data, *axes, "tracking=mlflow")
     unlogged = sweep.run(folder, data, *axes, "tracking=none")

@@ -55,13 +55,13 @@ def seconds_of_stages(data: Path, store_dir: Path) -> Seconds:
     """Return the seconds of every stage up to the hits, including reading its inputs and writing its result."""
     from runner.engine.store import Store
     from runner.engine.worker import Worker
-    from runner.pipeline.cell_graph import graph_of
+    from runner.pipeline.cell_graph import build_graph
     from runner.pipeline.corpus.loaded_data import load_data
 
     cell = _cell(data)
     store = Store(store_dir)
     worker = Worker(store)
-    graph = graph_of(cell, load_data(cell.dataset, store))
+    graph = build_graph(cell, load_data(cell.dataset, store))
     (hits,) = (stage for stage in graph.result.upstream() if stage.kind == "sparse_hits")
     seconds = {}
     for stage in hits.upstream():

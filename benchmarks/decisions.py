@@ -109,7 +109,7 @@ def draw_samples(n: int, random: Generator) -> Samples:
     return Samples(clusters, {"overall": np.ones(n, dtype=np.bool_), **named})
 
 
-def cells_of(setting: Setting) -> list[dict[str, str]]:
+def list_cells(setting: Setting) -> list[dict[str, str]]:
     """Return the levels of every cell."""
     grid = [dict(zip(_GRID, levels, strict=True)) for levels in product(*_GRID.values())]
     if not setting.one_at_a_time:
@@ -151,7 +151,7 @@ def simulate(
     Shares therefore stay between 0 and 1.
     """
     samples = samples or draw_samples(setting.n, random)
-    cells = cells_of(setting)
+    cells = list_cells(setting)
     has_level = np.array([cell[PLANTED_AXIS] == PLANTED_LEVEL for cell in cells])
     gain = min(planted / 2, setting.room)
     added = np.outer(samples.scenarios[within], np.where(has_level, gain, gain - planted))

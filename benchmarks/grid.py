@@ -16,7 +16,7 @@ def measure(settings: Settings) -> list[Measure]:
     data = settings.scratch / "data"
     crud_rag.write_subset(settings.crud_rag, data, settings.scale.n_subset_documents, settings.scale.n_subset_items)
     folder = settings.scratch / "grid"
-    grid = sweep.run(folder, data, *sweep.overrides_of(sweep.GRID), "tracking=none")
+    grid = sweep.run(folder, data, *sweep.format_overrides(sweep.GRID), "tracking=none")
     stages = sweep.stage_seconds(folder)
     stages_s = sum(stages.values())
     separate = [

@@ -21,7 +21,7 @@ def measure(settings: Settings) -> list[Measure]:
     With logging, MLflow's process is the largest. Without it, the sweep's process is the only one.
     """
     folder = settings.scratch / "many"
-    many, few = sweep.overrides_of(_MANY), sweep.overrides_of(_FEW)
+    many, few = sweep.format_overrides(_MANY), sweep.format_overrides(_FEW)
     first = sweep.run(folder, None, *many, "tracking=none")
     logged = {n: sweep.run(folder, None, *axes) for n, axes in ((_N_FEW, few), (_N_MANY, many))}
     alone = {n: sweep.run(folder, None, *axes, "tracking=none") for n, axes in ((_N_FEW, few), (_N_MANY, many))}

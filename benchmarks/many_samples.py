@@ -12,7 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from components.json_value import Json
-from components.subsets import MACRO, OVERALL, subsets_of
+from components.subsets import MACRO, OVERALL, list_subsets
 from runner.results import OK, CellResult, SweepResult, write_cell, write_sweep
 
 AXES: Mapping[str, Sequence[Json]] = {
@@ -95,7 +95,7 @@ class _Samples:
     def _groups(self) -> dict[str, list[int]]:
         groups: dict[str, list[int]] = {OVERALL: [], MACRO: list(range(self.n))}
         for place, names in enumerate(zip(self.subset, self.topic, self.task, strict=True)):
-            for name in subsets_of(*names):
+            for name in list_subsets(*names):
                 groups.setdefault(name, []).append(place)
         return groups
 

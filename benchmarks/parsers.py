@@ -61,7 +61,7 @@ def _measures(folder: Path, name: str, form: str, parser: Parser, language: str)
         seconds += time.perf_counter() - start
         texts += documents.texts
     pairs = list(zip(contents, texts, strict=True))
-    wanted = sum(len(_without_spaces(_text_of(content, form))) for content in contents)
+    wanted = sum(len(_without_spaces(_extract_text(content, form))) for content in contents)
     lost = sum(n_lost(content, text, form) for content, text in pairs)
     bound = _NOTHING_LOST if isinstance(parser, Office) else None
     yield Measure(f"{name}: characters lost", 100 * lost / wanted, "%", f"{lost:,} of {wanted:,}", bound)
@@ -73,7 +73,7 @@ def _measures(folder: Path, name: str, form: str, parser: Parser, language: str)
     yield Measure(f"{name}: time", milliseconds, "ms", "per document")
 
 
-def _text_of(content: Planted, form: str) -> str:
+def _extract_text(content: Planted, form: str) -> str:
     """Return all text that a file of this format contains."""
     parts = {"header": content.header, "footnote": content.footnote}
     margins = [text for part, text in parts.items() if part not in LACKS.get(form, ())]
@@ -86,7 +86,7 @@ def _without_spaces(text: str) -> str:
 
 def n_lost(content: Planted, text: str, form: str) -> int:
     """Return the number of planted characters, without white space, that the text has too few of."""
-    wanted = Counter(_without_spaces(_text_of(content, form)))
+    wanted = Counter(_without_spaces(_extract_text(content, form)))
     return (wanted - Counter(_without_spaces(text))).total()
 
 

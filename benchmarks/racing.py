@@ -201,7 +201,7 @@ _FAST = ("tracking=none", "run.progress=false", "run.pictures=none", "metrics.in
 def _stored(settings: Settings) -> Iterator[tuple[str, Scores, Sequence[float]]]:
     """Yield the names and the scores of stored sweeps, and the margins to try."""
     demo, part = settings.scratch / "demo", settings.scratch / "crud_rag"
-    sweep.run(demo, None, *_FAST, *sweep.overrides_of(_GRID))
+    sweep.run(demo, None, *_FAST, *sweep.format_overrides(_GRID))
     rouge_l = _scores(demo, "rouge_l")
     yield "demo, ROUGE-L", rouge_l, _MARGINS
     yield "demo, passage coverage", _scores(demo, "passage_coverage"), ()
@@ -213,7 +213,7 @@ def _stored(settings: Settings) -> Iterator[tuple[str, Scores, Sequence[float]]]
         data, name = part / "data", "CRUD-RAG, a part"
         crud_rag.write_subset(settings.crud_rag, data, scale.n_subset_documents, scale.n_subset_items)
     grid = {"chunk.size": ("128", "512"), "retriever": ("bm25", "hybrid"), "top_k": ("2", "8")}
-    sweep.run(part, data, *_FAST, *sweep.overrides_of(grid))
+    sweep.run(part, data, *_FAST, *sweep.format_overrides(grid))
     yield f"{name}, ROUGE-L", _scores(part, "rouge_l"), _MARGINS[1:]
     yield f"{name}, passage coverage", _scores(part, "passage_coverage"), ()
 

@@ -70,7 +70,7 @@ def share_needed(table: Table, axes: Sequence[AxisShape], strategy: Strategy, se
 def measure(settings: Settings) -> list[Measure]:
     """Return the quantiles of the shares by metric and strategy. Leaves TPE out without its extra."""
     folder = settings.scratch / "demo"
-    sweep.run(folder, None, *_FAST, *sweep.overrides_of(GRID))
+    sweep.run(folder, None, *_FAST, *sweep.format_overrides(GRID))
     return [each for metric in _METRICS for each in _of_metric(folder, metric)]
 
 

@@ -33,7 +33,7 @@ class Run:
     output: str = ""
 
 
-def overrides_of(axes: Mapping[str, Sequence[str]]) -> list[str]:
+def format_overrides(axes: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the axes in the form that a user types."""
     return [f"{name}={','.join(values)}" for name, values in axes.items()]
 

@@ -34,12 +34,12 @@ def groups_field() -> Groups:
     return runtime_only(Groups.DOCUMENT, "it does not change the loaded data; the keys of intervals include it")
 
 
-def groups_of(dataset: object) -> Groups:
+def choose_groups(dataset: object) -> Groups:
     """Return the `groups` of a data set, or `document` without such a field. Raises ValueError for an unknown rule."""
     return Groups(getattr(dataset, "groups", Groups.DOCUMENT))
 
 
-def clusters_of(samples: Sequence[Sample], groups: Groups = Groups.DOCUMENT) -> NDArray[np.int64]:
+def number_clusters(samples: Sequence[Sample], groups: Groups = Groups.DOCUMENT) -> NDArray[np.int64]:
     """Return the group id of each sample, int64[n_samples], numbered by first appearance.
 
     Pass all samples of a data set: two samples of a subset may be linked by a sample outside it.
@@ -109,7 +109,8 @@ class LargestGroup(NamedTuple):
 
 
 def largest_group(samples: Sequence[Sample], clusters: NDArray[np.int64], groups: Groups) -> LargestGroup:
-    """Return the largest of the groups that `clusters_of` found: `clusters` int64[n_samples] under the rule `groups`.
+    """Return the largest of the groups that `number_clusters` found: `clusters` int64[n_samples] under the rule
+    `groups`.
 
     Of equally large groups, return the first. Without samples, return an empty one. Under `source`, only first gold
     documents count as shared.

@@ -31,7 +31,7 @@ def in_order(slugs: Collection[str], labels: Iterable[str]) -> list[str]:
     return sorted(slugs, key=positions.__getitem__ if positions.keys() >= set(slugs) else None)
 
 
-def subsets_of(subset: str, topic: str | None, task: str | None) -> list[str]:
+def list_subsets(subset: str, topic: str | None, task: str | None) -> list[str]:
     """Return every group of a sample: overall, prefixes of its subset, its topic, its task, its matrix field."""
     parts = subset.split("/")
     names = [OVERALL, *("/".join(parts[:n]) for n in range(1, len(parts) + 1))]

@@ -100,11 +100,11 @@ def _traces(options: argparse.Namespace) -> "Iterable[TracedQuestion | SkippedTr
 def _describe(overrides: list[str], target: Path | None) -> None:
     from components.protocols import Dataset
     from runner.launch.compose import compose_config
-    from runner.pipeline.building import build_component, plugins_of
+    from runner.pipeline.building import build_component, read_plugins
     from runner.testset.describing.data_description import describe_benchmark
 
     config = compose_config(overrides)
-    dataset: Dataset = build_component(config["dataset"], Dataset, "dataset", plugins_of(config))
+    dataset: Dataset = build_component(config["dataset"], Dataset, "dataset", read_plugins(config))
     description = describe_benchmark(dataset.name, dataset.load())
     if target:
         _write(target, description)

@@ -33,14 +33,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
         from omegaconf import OmegaConf  # --help needs none of these imports
 
-        from runner.testset.making.composing import compose_generation, settings_of
+        from runner.testset.making.composing import build_settings, compose_generation
         from runner.testset.making.generation_run import run
 
         config = compose_generation([word for word in words if word != "--cfg"])
         if "--cfg" in words:
             say(OmegaConf.to_yaml(OmegaConf.create(config)))
             return 0
-        return run(settings_of(config), config)
+        return run(build_settings(config), config)
     except RagGridError as error:
         say_error(error)
         return EXIT_NOT_RUN

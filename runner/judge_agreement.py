@@ -52,13 +52,13 @@ def main(arguments: list[str] | None = None) -> int:
     from runner.labels.label_files import read_labels
     from runner.labels.rating import rate_items
     from runner.launch.compose import compose_config
-    from runner.pipeline.building import plugins_of
+    from runner.pipeline.building import read_plugins
     from runner.results import find_sweep
 
     try:
         require_other_files([file for file in (options.labels, options.claims) if file], options.json)
         config = compose_config([f"judge={options.judge}", *options.overrides])
-        trust(plugins_of(config))
+        trust(read_plugins(config))
         store = open_store(config["run"]["store_dir"], config["run"]["cache_dir"])
         sweep = find_sweep(options.sweep) if options.sweep else None
         if options.write_claims:

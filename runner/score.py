@@ -12,7 +12,7 @@ from pathlib import Path
 from components.errors import RagGridError
 from runner.console.command_parser import CommandParser
 from runner.console.display import say_error
-from runner.launch.command_help import options_of
+from runner.launch.command_help import list_options
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -43,7 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--language",
-        choices=options_of("language"),
+        choices=list_options("language"),
         default="zh",
         help="language whose word segmentation the metrics use (default: zh)",
     )

@@ -63,11 +63,11 @@ def _load() -> None:
     from components.tokenizers.cl100k import Cl100k
     from components.tokenizers.jieba_words import JiebaWords
     from runner.engine.executors.contexts import fork_or_spawn
-    from runner.launch.axis_naming import axes_of
+    from runner.launch.axis_naming import name_axes
     from tests.runner.sweeping import small_graph
 
     small_graph("top_k=2")
-    axes_of({}, {}, ())
+    name_axes({}, {}, ())
     for tokenizer in (JiebaWords(), Cl100k()):
         tokenizer.token_ends(["词 word"])
     context = fork_or_spawn().get_start_method()

@@ -13,7 +13,7 @@ from benchmarks.cache_soundness.bases import base_cell
 from benchmarks.cache_soundness.changes import is_model_free
 from benchmarks.cache_soundness.comparing import Tally, Twin
 from benchmarks.cache_soundness.fields import Space, Variant, compared
-from benchmarks.cache_soundness.processes import Found, order_of
+from benchmarks.cache_soundness.processes import Found, format_order
 from runner.engine import identity
 from tests.forked import run_forked
 from tests.runner.sweeping import environment
@@ -62,7 +62,7 @@ def twin(tmp_path: Path) -> Twin:
 def forked(steps: Sequence[Mapping[str, Any]], packages: Path | None, variables: Mapping[str, str]) -> list[Found]:
     """Do the same as `in_new_process` without the seconds for imports."""
     module = "benchmarks.cache_soundness.child"
-    done = run_forked(module, [order_of(steps, packages)], Path.cwd(), {**environment(), **variables}, 120)
+    done = run_forked(module, [format_order(steps, packages)], Path.cwd(), {**environment(), **variables}, 120)
     assert done.returncode == 0, done.stderr
     found: list[Found] = json.loads(done.stdout)
     return found

@@ -2,7 +2,7 @@
 
 import pytest
 
-from components.clusters import Groups, clusters_of, component_ids, groups_of, largest_group
+from components.clusters import Groups, choose_groups, component_ids, largest_group, number_clusters
 from components.datasets.demo import Demo
 from components.datasets.part import Part
 from components.records import Evidence, Kind, Sample, Turn
@@ -16,7 +16,7 @@ def sample(question: str, *documents: str, after: tuple[str, ...] = ()) -> Sampl
 
 
 def groups(*samples: Sample) -> list[int]:
-    return clusters_of(samples).tolist()
+    return number_clusters(samples).tolist()
 
 
 def test_samples_of_one_document_share_a_group() -> None:
@@ -55,7 +55,7 @@ def test_document_and_question_of_one_name_share_no_group() -> None:
 
 
 def test_samples_without_keys_share_no_group() -> None:
-    assert clusters_of([]).tolist() == []
+    assert number_clusters([]).tolist() == []
     assert component_ids([[], ["a"], [], ["a"]]).tolist() == [0, 1, 2, 1]
 
 
@@ -79,34 +79,34 @@ CHAIN = (
     ],
 )
 def test_clusters_follow_the_chosen_grouping(chosen: Groups, expected: list[int]) -> None:
-    assert clusters_of(CHAIN, chosen).tolist() == expected
+    assert number_clusters(CHAIN, chosen).tolist() == expected
 
 
 def test_source_group_of_a_conversation_is_the_group_of_its_first_turn() -> None:
     turns = (sample("When?", "a"), sample("And who?", "b", after=("When?",)), sample("And why?", after=("When?",)))
-    assert clusters_of([*turns, sample("4", "a"), sample("5", "b")], Groups.SOURCE).tolist() == [0, 0, 0, 0, 1]
+    assert number_clusters([*turns, sample("4", "a"), sample("5", "b")], Groups.SOURCE).tolist() == [0, 0, 0, 0, 1]
 
 
 def test_conversation_without_initial_gold_is_its_own_source_group() -> None:
     turns = (sample("When?"), sample("And who?", "b", after=("When?",)))
     later = (sample("Then who?", "b", after=("Then?",)), sample("Then why?", after=("Then?",)))
-    assert clusters_of([*turns, *later, sample("5", "b")], Groups.SOURCE).tolist() == [0, 0, 1, 1, 2]
+    assert number_clusters([*turns, *later, sample("5", "b")], Groups.SOURCE).tolist() == [0, 0, 1, 1, 2]
 
 
 def test_turns_are_separate_clusters_without_groups() -> None:
     turns = (sample("When?", "a"), sample("And who?", "a", after=("When?",)))
-    assert clusters_of(turns, Groups.NONE).tolist() == [0, 1]
+    assert number_clusters(turns, Groups.NONE).tolist() == [0, 1]
 
 
 def test_largest_group_lists_its_shared_documents() -> None:
-    by_document = largest_group(CHAIN, clusters_of(CHAIN), Groups.DOCUMENT)
+    by_document = largest_group(CHAIN, number_clusters(CHAIN), Groups.DOCUMENT)
     assert by_document == (5, {"b": 3, "a": 2, "c": 2})
     assert list(by_document.shared_documents) == ["b", "a", "c"]
-    assert largest_group(CHAIN, clusters_of(CHAIN, Groups.SOURCE), Groups.SOURCE) == (2, {"a": 2})
-    assert largest_group([], clusters_of([]), Groups.DOCUMENT) == (0, {})
+    assert largest_group(CHAIN, number_clusters(CHAIN, Groups.SOURCE), Groups.SOURCE) == (2, {"a": 2})
+    assert largest_group([], number_clusters([]), Groups.DOCUMENT) == (0, {})
 
 
 def test_grouping_is_read_from_the_data_set() -> None:
-    assert groups_of(Demo()) is Groups.DOCUMENT
-    assert groups_of(Part(Demo(groups=Groups.NONE))) is Groups.NONE
-    assert groups_of(object()) is Groups.DOCUMENT
+    assert choose_groups(Demo()) is Groups.DOCUMENT
+    assert choose_groups(Part(Demo(groups=Groups.NONE))) is Groups.NONE
+    assert choose_groups(object()) is Groups.DOCUMENT

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from analysis.decision.cheapest import MeanCost, cheapest, mean_costs
 from analysis.decision.design import LevelDesign
 from analysis.decision.scenario_scores import FEWEST_CLUSTERS, FEWEST_SAMPLES, Scenario, ScenarioScores, ScoredCells
-from analysis.decision.tested_levels import TestedLevels, designs_of, tested_levels
+from analysis.decision.tested_levels import TestedLevels, make_designs, tested_levels
 from components.statistics import POWER, benjamini_hochberg, selected_level
 from runner.console.display import detectable_text
 from runner.results import NO_EFFECTS, LoadedSweep, SubsetMetric, too_few_groups
@@ -184,7 +184,7 @@ def recommended(
     for scored in scenarios:
         key = tuple(cell.cell_id for cell in scored.cells)
         if key not in designs_by_cells:
-            designs_by_cells[key] = designs_of(scored)
+            designs_by_cells[key] = make_designs(scored)
         scenario_designs.append((scored, designs_by_cells[key]))
     n_draws = max(fewest_draws, int(_DRAWS_BEYOND * sum(len(designs) for _, designs in scenario_designs) / alpha))
     tested = [one for scored, designs in scenario_designs for one in tested_levels(scored, designs, n_draws)]

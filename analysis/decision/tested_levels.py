@@ -64,7 +64,7 @@ class TestedLevels:
         return size if np.isfinite(size) else None
 
 
-def designs_of(scored: ScoredCells) -> list[LevelDesign]:
+def make_designs(scored: ScoredCells) -> list[LevelDesign]:
     """Return a design for each axis to choose on with comparable levels. The noise of given passages is left out: it is
     a condition of the test, not a choice.
     """

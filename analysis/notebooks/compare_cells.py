@@ -27,7 +27,7 @@ import pandas as pd
 
 from analysis.charts.dots import Dot, dots
 from analysis.decision import recommendations
-from analysis.notebooks.start import last_other, open_sweep, picture, rows_of
+from analysis.notebooks.start import last_other, open_sweep, picture, yield_rows
 from runner.results import find_sweep
 
 sweep, METRIC = open_sweep(SWEEP, METRIC, compares=True)
@@ -61,7 +61,7 @@ compared["name"] = compared["cell_id"].map(names)
 others = compared.query("verdict != 'best'")
 rows = [
     Dot(name, difference, low, high, verdict, verdict == "worse")
-    for name, difference, low, high, verdict in rows_of(others, "name", "difference", "ci_low", "ci_high", "verdict")
+    for name, difference, low, high, verdict in yield_rows(others, "name", "difference", "ci_low", "ci_high", "verdict")
 ]
 picture(dots(rows, f"{METRIC}: difference from the best cell", with_zero=True))
 

@@ -26,7 +26,7 @@ AXIS, BY = "", ""  # two axes that vary in it; if empty, the first one with numb
 # %%
 from analysis.charts.dots import Dot, dots
 from analysis.decision.axis_means import axis_means
-from analysis.notebooks.start import DEMO, axes_to_plot, load_demo, open_sweep, picture, rows_of, second_metric
+from analysis.notebooks.start import DEMO, axes_to_plot, load_demo, open_sweep, picture, second_metric, yield_rows
 from analysis.plot import plot
 
 if not SWEEP:
@@ -55,7 +55,7 @@ sweep.cells[["cell_id", *axes, metric, f"{metric} low", f"{metric} high", f"{met
 # %%
 ok = sweep.cells.query("status == 'OK'").dropna(subset=[metric])
 columns = "name", metric, f"{metric} low", f"{metric} high"
-rows = [Dot(name, value, low, high, f"{value:.3f}") for name, value, low, high in rows_of(ok, *columns)]
+rows = [Dot(name, value, low, high, f"{value:.3f}") for name, value, low, high in yield_rows(ok, *columns)]
 picture(dots(rows, f"{metric} of all cells"))
 
 # %% [markdown]

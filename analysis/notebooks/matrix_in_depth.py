@@ -24,7 +24,7 @@ METRIC = ""  # a metric; if empty, the leading metric of your sweep, and rouge_l
 import pandas as pd
 
 from analysis.charts.dots import Dot, dots
-from analysis.notebooks.start import last_other, load_demo, open_sweep, picture, rows_of
+from analysis.notebooks.start import last_other, load_demo, open_sweep, picture, yield_rows
 
 sweep, METRIC = open_sweep(SWEEP, METRIC)
 best = sweep.best(METRIC)
@@ -75,7 +75,7 @@ ordered = fields.sort_values("pooled" if fields["pooled"].notna().any() else "ra
 chosen = pd.concat([ordered.head(6), ordered.iloc[6:].tail(6)])
 rows = [
     Dot(f"{topic} / {task}", raw if pooled is None else pooled, low, high, f"n={n:.0f}, raw {raw:.2f}")
-    for topic, task, raw, pooled, low, high, n in rows_of(
+    for topic, task, raw, pooled, low, high, n in yield_rows(
         chosen.reset_index(), "topic", "task", "raw", "pooled", "low", "high", "n"
     )
 ]
@@ -98,7 +98,7 @@ difference = sweep.matrix(METRIC, best) - sweep.matrix(METRIC, other)
 margins = difference["All"].dropna().rename("difference").to_frame()
 margins["n"] = n["All"]
 margins = margins.sort_values("difference").reset_index()
-rows = [Dot(topic, value, note=f"n={n:.0f}") for topic, value, n in rows_of(margins, "topic", "difference", "n")]
+rows = [Dot(topic, value, note=f"n={n:.0f}") for topic, value, n in yield_rows(margins, "topic", "difference", "n")]
 picture(dots(rows, f"{METRIC} by topic: the best cell minus the last one", with_zero=True))
 
 # %% [markdown]

@@ -88,7 +88,7 @@ def axes_to_plot(sweep: analysis.Sweep, axis: str = "", by: str = "") -> tuple[s
     return axis, by or next((name for name in axes if name != axis), "")
 
 
-def rows_of(frame: "pd.DataFrame", *columns: str) -> Iterator[tuple[Any, ...]]:
+def yield_rows(frame: "pd.DataFrame", *columns: str) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of some columns, with None for missing values, as charts expect."""
     chosen = frame[list(columns)].astype(object)
     yield from chosen.where(chosen.notna(), None).itertuples(index=False, name=None)

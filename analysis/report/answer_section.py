@@ -7,7 +7,7 @@ from analysis.comparison_family import Family, detectable_range, needed_range
 from analysis.report.report_input import ReportSource
 from components.statistics import POWER
 from components.subsets import OVERALL
-from runner.console.styled_text import Prose, count, digits_of, join_names, number, prose
+from runner.console.styled_text import Prose, count, count_decimals, join_names, number, prose
 from runner.results import (
     NO_QUALITY,
     CellResult,
@@ -75,7 +75,7 @@ def gather(source: ReportSource) -> ReportAnswer:
         figure = _best_figure(main.metric, best)
         in_full = source.names.full_name(take)
         return ReportAnswer(_about(source), only, take.cell_id, best.cell_id, 1, (figure,), in_full=in_full)
-    family, choice = main.family, choice_of(main.family)
+    family, choice = main.family, build_choice(main.family)
     sentence = choice_text(
         choice,
         family.metric.metric,
@@ -102,7 +102,7 @@ def gather(source: ReportSource) -> ReportAnswer:
     )
 
 
-def choice_of(family: Family) -> Choice:
+def build_choice(family: Family) -> Choice:
     """Return the cell to take, of cells that were compared with the best of them."""
     tied = [family.baseline, *(row.standing for row in family.not_distinguishable)]
     means = {cell.cell_id: standing.mean for standing in family.standings for cell in standing.cells}
@@ -159,7 +159,7 @@ def _no_answer(source: ReportSource) -> Prose:
 
 
 def _single_answer(source: ReportSource, metric: SubsetMetric, cell: CellResult) -> Prose:
-    value = number(metric.value(cell), digits_of([metric.value(cell)]))
+    value = number(metric.value(cell), count_decimals([metric.value(cell)]))
     n_failed, stopped = len(source.sweep.failed), source.sweep.stopped
     has_won = bool(race_winner_text(stopped)) and stopped[0].race["metric"] == metric.metric
     if has_won and metric.subset == OVERALL and not n_failed:
@@ -174,7 +174,7 @@ def _single_answer(source: ReportSource, metric: SubsetMetric, cell: CellResult)
 
 def _untested_answer(source: ReportSource, metric: SubsetMetric, take: CellResult, best: CellResult) -> Prose:
     """Describe the cell to take of a search by scores, and the best mean, which another cell has."""
-    means = [number(metric.value(cell), digits_of([metric.value(cell)])) for cell in (take, best)]
+    means = [number(metric.value(cell), count_decimals([metric.value(cell)])) for cell in (take, best)]
     why = source.main.why_not if source.main else ""
     names = [source.names.prose_name(cell) for cell in (take, best)]
     over = f" of {_samples(metric)}, and cheaper than "
@@ -190,7 +190,7 @@ def _samples(metric: SubsetMetric) -> str:
 def _best_figure(metric: SubsetMetric, best: CellResult) -> Figure:
     entry = best.metrics[metric.subset][metric.metric]
     value = metric.value(best)
-    digits = digits_of([value])
+    digits = count_decimals([value])
     low, high = entry.get("ci_low"), entry.get("ci_high")
     interval = "" if low is None else f"95% interval {number(low, digits)} to {number(high, digits)}, "
     return Figure(f"Best {metric.metric}", number(value, digits), f"{interval}n = {entry['n']:,}", "#cells")

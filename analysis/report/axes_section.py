@@ -6,7 +6,7 @@ from analysis.charts.dots import Dot, dots
 from analysis.decision import AxisEffects, axis_effects
 from analysis.decision.axis_effects import AxisEffect
 from analysis.report.report_input import ReportSource
-from runner.console.styled_text import digits_of, number
+from runner.console.styled_text import count_decimals, number
 from runner.results import SubsetMetric
 
 MOST_SCENARIOS, MOST_INTERACTIONS = 12, 8
@@ -99,7 +99,7 @@ def _effects(label: str, effects: AxisEffects) -> ScenarioEffects:
 
 
 def _axis(effect: AxisEffect) -> AxisTable:
-    digits = min(digits_of(level.mean for level in effect.levels), 3)
+    digits = min(count_decimals(level.mean for level in effect.levels), 3)
     rows = [
         Dot(
             level.value,

@@ -7,7 +7,7 @@ from analysis import comparison_records
 from analysis.comparison_family import ComparisonRow, Family, Standing, detectable_range
 from analysis.report.report_input import ComparedCells, ReportSource
 from components.statistics import POWER
-from runner.console.styled_text import count, digits_of, join_names, number
+from runner.console.styled_text import count, count_decimals, join_names, number
 from runner.results import (
     CONTEXT_TOKENS,
     COSTS,
@@ -141,7 +141,7 @@ def cell_table(source: ReportSource, compared: ComparedCells) -> CellTable:
         subset=metric.subset,
         title=str(metric),
         larger_is_better=metric.direction(),
-        digits=digits_of(row.mean for row in rows),
+        digits=count_decimals(row.mean for row in rows),
         has_own_means=bool(family and family.left_out_differ),
         rows=tuple(rows),
         notes=tuple(_notes(source, family)) if family else (),

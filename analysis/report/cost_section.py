@@ -8,7 +8,7 @@ import numpy as np
 from analysis.charts.scatter import Point, scatter
 from analysis.report.report_input import ReportSource
 from components.statistics import dominators
-from runner.console.styled_text import digits_of
+from runner.console.styled_text import count_decimals
 from runner.results import COSTS, CellResult, Cost, common_means, known_costs
 
 
@@ -61,7 +61,7 @@ def gather(source: ReportSource) -> QualityAgainstCost | None:
     rows.sort(key=lambda row: -sign * row.value)
     return QualityAgainstCost(
         metric.metric,
-        digits_of(values.values()),
+        count_decimals(values.values()),
         {cost.name: cost.head for cost in COSTS.values() if any(row.costs[cost.name] for row in rows)},
         charts,
         tuple(row for row in rows if row.on_front_of),

@@ -8,7 +8,7 @@ from analysis.decision.scenario_scores import FEWEST_CLUSTERS, FEWEST_SAMPLES
 from analysis.report.answer_section import ReportAnswer
 from analysis.report.report_input import ReportSource
 from components.subsets import AVERAGE, OVERALL
-from runner.console.styled_text import digits_of
+from runner.console.styled_text import count_decimals
 
 MOST_FIELDS = 400
 
@@ -76,7 +76,7 @@ def gather(source: ReportSource, answer: ReportAnswer) -> MatrixSection | None:
         cell.cell_id,
         names[cell.cell_id],
         matrix.metric.metric,
-        min(digits_of(values), 3),
+        min(count_decimals(values), 3),
         (*(matrix.labels.get(task, task) for task in matrix.tasks), "All tasks"),
         tuple(
             (

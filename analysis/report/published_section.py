@@ -6,7 +6,7 @@ from analysis import published
 from analysis.published import TABLES, PrintedBlock, PrintedTable
 from analysis.report.report_input import ReportSource
 from components.errors import DataError
-from runner.console.styled_text import digits_of
+from runner.console.styled_text import count_decimals
 from runner.results import OK
 
 MOST_LINES = 60
@@ -98,5 +98,5 @@ def _block(source: ReportSource, table: PrintedTable, block: PrintedBlock) -> Pu
         for line in block.lines
         if line.pair and line.value is not None
     ]
-    digits = digits_of(line.printed for line in lines)
+    digits = count_decimals(line.printed for line in lines)
     return PublishedBlock(block.printed, block.ours, block.is_published_definition, digits, tuple(lines))

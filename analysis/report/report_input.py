@@ -9,7 +9,7 @@ from analysis.comparison_family import Family
 from analysis.decision import ScenarioScores
 from analysis.forensics import verdicts
 from analysis.report.cell_names import CellNames
-from analysis.report.sample_classes import class_of
+from analysis.report.sample_classes import name_class
 from components.errors import DataError
 from components.statistics import PairedTest
 from components.subsets import OVERALL
@@ -103,7 +103,7 @@ class ReportSource:
         """
         if cell.cell_id not in self._verdicts:
             frame = verdicts(self.sweep, cell)
-            names = [class_of(*row) for row in zip(frame["failure"], frame["outcome"], frame["stage"], strict=True)]
+            names = [name_class(*row) for row in zip(frame["failure"], frame["outcome"], frame["stage"], strict=True)]
             self._verdicts[cell.cell_id] = frame.assign(cell_id=cell.cell_id, **{"class": names})
         return self._verdicts[cell.cell_id]
 

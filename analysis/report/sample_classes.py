@@ -74,7 +74,7 @@ CLASSES: Mapping[str, SampleClass] = {
 """Classes by name."""
 
 
-def class_of(failure: str, outcome: str, stage: str) -> str:
+def name_class(failure: str, outcome: str, stage: str) -> str:
     """Return the name of the class of a sample from the parts of its verdict."""
     if failure:
         return failure

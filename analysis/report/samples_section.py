@@ -111,7 +111,7 @@ def gather(source: ReportSource, answer: ReportAnswer) -> SamplesSection | None:
     metric = tables[0].metric
     reasons = _choose(tables)
     corpus = find_corpus_texts(source.sweep, take)
-    hits = [_hits_of(source, each, reasons) for each in tables]
+    hits = [_read_hits(source, each, reasons) for each in tables]
     views = [_view(source, sample_id, why, tables, hits, corpus) for sample_id, why in reasons.items()]
     names = tuple(source.names.short_name(cell) for cell in cells)
     return SamplesSection(
@@ -194,7 +194,9 @@ def _difference(tables: Sequence[_CellSamples], sample_id: str) -> float | None:
     return None if len(scores) < 2 or scores[0] is None or scores[1] is None else scores[0] - scores[1]
 
 
-def _hits_of(source: ReportSource, table: _CellSamples, sample_ids: Iterable[str]) -> dict[str, list[dict[str, Json]]]:
+def _read_hits(
+    source: ReportSource, table: _CellSamples, sample_ids: Iterable[str]
+) -> dict[str, list[dict[str, Json]]]:
     present = [sample_id for sample_id in sample_ids if sample_id in table.places]
     hits = read_hits(source.sweep.folder_of(table.cell), [table.places[sample_id] for sample_id in present])
     return dict(zip(present, hits, strict=True))

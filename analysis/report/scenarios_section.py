@@ -8,7 +8,7 @@ from analysis.decision.candidates import Candidates, candidates
 from analysis.decision.recommendations import SAME, SHOWN, TOO_FEW, RecommendationLevel
 from analysis.decision.scenario_scores import FEWEST_SAMPLES
 from analysis.report.report_input import ReportSource
-from runner.console.styled_text import count, digits_of, join_names, number
+from runner.console.styled_text import count, count_decimals, join_names, number
 from runner.results import CONDITION
 
 _MOST_TOO_FEW = 10
@@ -160,7 +160,7 @@ def _head_and_notes(entry: Recommendation) -> tuple[str, list[str]]:
 def _margin(entry: Recommendation) -> str:
     """Return the mean of the best level minus the mean of the best level that is ruled out."""
     difference = entry.levels[0].mean - _next(entry).mean
-    return number(difference, min(digits_of([entry.levels[0].mean]), 3), "+")
+    return number(difference, min(count_decimals([entry.levels[0].mean]), 3), "+")
 
 
 def _runner_up(entry: Recommendation) -> str:

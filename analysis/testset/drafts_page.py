@@ -5,7 +5,7 @@ from pathlib import Path
 
 from analysis.html import page_environment
 from analysis.samples import sample_wording
-from analysis.testset.drafts_terminal import head_of
+from analysis.testset.drafts_terminal import format_head
 from analysis.testset.items import ACCEPTED, Item, ShownSet, counts_by_reason
 from components.json_value import Json
 
@@ -17,7 +17,7 @@ def render(shown_set: ShownSet, items: Sequence[Item], lines: Sequence[str]) -> 
     environment = page_environment(_TEMPLATES)
     environment.globals |= {
         "words": sample_wording,
-        "head_of": head_of,
+        "format_head": format_head,
         "accepted": ACCEPTED,
         "counts_by_reason": counts_by_reason,
     }

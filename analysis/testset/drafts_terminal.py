@@ -37,7 +37,7 @@ def _lines(item: Item) -> Iterator[Line]:
     for reference in item.references:
         yield "reference", _text(shorten(reference))
     for passage in item.passages[:N_UNITS]:
-        yield "passage", _text(head_of(passage))
+        yield "passage", _text(format_head(passage))
         if passage.excerpt != Excerpt():
             yield "", mark_gold(passage.excerpt)
     if len(item.passages) > N_UNITS:
@@ -46,7 +46,7 @@ def _lines(item: Item) -> Iterator[Line]:
         yield "" if i else ("remarks" if item.state == ACCEPTED else "why not"), _text(shorten(remark))
 
 
-def head_of(passage: DraftPassage) -> str:
+def format_head(passage: DraftPassage) -> str:
     """Return the id and the title of the document."""
     title = f" ({shorten(passage.title, 80)})" if passage.title else ""
     return f"{shorten(passage.document_id, 100)}{title}"

@@ -91,7 +91,7 @@ def bases(folder: Path) -> tuple[dict[str, Cell], dict[str, str]]:
     for group, name in options():
         option = f"{group}={name}"
         try:
-            cell = _cell_of(folder, group, name)
+            cell = _build_cell(folder, group, name)
         except RagGridError as error:
             without[option] = str(error).strip().splitlines()[-1]
             continue
@@ -102,7 +102,7 @@ def bases(folder: Path) -> tuple[dict[str, Cell], dict[str, str]]:
     return cells, without
 
 
-def _cell_of(folder: Path, group: str, name: str) -> Cell:
+def _build_cell(folder: Path, group: str, name: str) -> Cell:
     """Return the cell of an option, with a scripted model instead of one behind a server. Raises RagGridError."""
     own = [f"{group}={name}", *_NEEDS.get((group, name), ())]
     for place in ("dataset.of", "examples.dataset"):

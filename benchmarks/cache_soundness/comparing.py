@@ -61,7 +61,7 @@ class Twin:
     def compare(self, what: str, cell: Cell, tally: Tally) -> None:
         """Run the cell on both stores, and add the differences to the tally."""
         fresh = self._folder / uuid.uuid4().hex
-        first, second = results_of(cell, self._shared), results_of(cell, fresh)
+        first, second = compute_results(cell, self._shared), compute_results(cell, fresh)
         shutil.rmtree(fresh, ignore_errors=True)
         tally.n_tried += 1
         tally.n_refused += "error" in first or "error" in second
@@ -77,7 +77,7 @@ def describe_difference(first: Results, second: Results) -> str:
     return "nothing differs"
 
 
-def results_of(cell: Cell, store_dir: Path) -> Results:
+def compute_results(cell: Cell, store_dir: Path) -> Results:
     """Run a cell with a store, opened as by a new process."""
     store = Store(store_dir, uuid.uuid4().hex)
     try:

@@ -220,7 +220,7 @@ def write(folder: Path) -> None:
         (folder / "plug" / "linked").symlink_to("../outside")
 
 
-def edit_of(folder: Path, place: str) -> dict[Path, str]:
+def make_edit(folder: Path, place: str) -> dict[Path, str]:
     """Return the file of a place, and its text after the edit."""
     name, before, after = PLACES[place]
     return {folder / name: (folder / name).read_text(encoding="utf-8").replace(before, after)}

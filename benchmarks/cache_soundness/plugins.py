@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.cache_soundness import tiny
 from benchmarks.cache_soundness.comparing import Tally
-from benchmarks.cache_soundness.plugin_code import edit_of, variable, write
+from benchmarks.cache_soundness.plugin_code import make_edit, variable, write
 from benchmarks.cache_soundness.processes import Found, RunSteps, in_new_process, step
 from components.json_value import Json
 
@@ -86,7 +86,7 @@ class _Trial:
     def problems(self, moments: Sequence[str]) -> Iterator[tuple[str, str]]:
         """Yield every check by its name, with its problem, or "" for none."""
         self.case.write()
-        edit = edit_of(self.case.folder / "code", self.case.place)
+        edit = make_edit(self.case.folder / "code", self.case.place)
         undone = {file: file.read_text(encoding="utf-8") for file in edit}
         (old,) = self.run(self.step("fresh-old"))
         _apply(edit)

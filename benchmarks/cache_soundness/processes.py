@@ -31,7 +31,7 @@ class RunSteps(Protocol):
         """Return the outcome of each step, in order. Raises RuntimeError if the process ends otherwise."""
 
 
-def order_of(steps: Sequence[Mapping[str, Json]], packages: Path | None) -> str:
+def format_order(steps: Sequence[Mapping[str, Json]], packages: Path | None) -> str:
     """Return the argument of `benchmarks.cache_soundness.child`."""
     return json.dumps({"packages": str(packages or ""), "steps": steps})
 
@@ -43,7 +43,7 @@ def in_new_process(
     folder: Path | None = None,
 ) -> list[Found]:
     """Run sweeps by `subprocess` in the folder; see `RunSteps`."""
-    command = [sys.executable, "-m", "benchmarks.cache_soundness.child", order_of(steps, packages)]
+    command = [sys.executable, "-m", "benchmarks.cache_soundness.child", format_order(steps, packages)]
     done = subprocess.run(
         command,
         cwd=folder,

@@ -137,7 +137,7 @@ class RagGrid(Tool):
     def found(self, plan: Plan) -> Iterator[tuple[str, str, Sequence[str]]]:
         """Yield cell, question and the texts in the context."""
         from runner.results import load
-        from runner.results.hit_texts import corpus_texts, texts_of
+        from runner.results.hit_texts import corpus_texts, read_hit_texts
         from runner.results.samples_file import read_samples
 
         sweep = max((self.folder / "results").glob("[0-9]*-*"))
@@ -145,7 +145,7 @@ class RagGrid(Tool):
             texts = corpus_texts(cell, sweep)
             name = f"{cell.axes['chunk.size']}/{cell.axes['top_k']}"
             for row in read_samples(sweep / cell.cell_id, ["id", "retrieved"]):
-                yield name, row["id"], texts_of([hit for hit in row["retrieved"] if hit["in_context"]], texts)
+                yield name, row["id"], read_hit_texts([hit for hit in row["retrieved"] if hit["in_context"]], texts)
 
     def _command(self, plan: Plan) -> list[str]:
         return [

@@ -10,7 +10,7 @@ from components.chunkers.budget import Unit, overlap_tokens, size_problems
 from components.chunkers.token_window import drop_redundant_spans
 from components.protocols import Tokenizer
 from components.records import Documents, Segments, Spans, SpanTexts
-from components.text.tables import segments_of
+from components.text.tables import cut_segments
 from components.tokenizers.cl100k import Cl100k
 
 
@@ -90,7 +90,7 @@ def pack_within(parts: Spans, packing: SentencePacking, documents: Documents, se
     """
     texts = SpanTexts(documents.texts, parts)
     names = [str(number) for number in range(len(texts))]
-    packed = packing.chunk(Documents(names, names, texts), segments_of(segments, parts))
+    packed = packing.chunk(Documents(names, names, texts), cut_segments(segments, parts))
     first = parts.start[packed.document]
     return drop_redundant_spans(
         documents, Spans(parts.document[packed.document], packed.start + first, packed.end + first)

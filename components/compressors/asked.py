@@ -7,7 +7,7 @@ from typing import ClassVar
 from components.asking.reply import json_values, strip_thoughts, whole_number
 from components.asking.templates import chat, number_lines
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
-from components.compressors.sentence_pieces import Sentence, keep_whole, pieces_of, sentences_in
+from components.compressors.sentence_pieces import Sentence, join_sentences, keep_whole, sentences_in
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import CompressedPassages, Kind, Passage, Request, Sample
@@ -73,7 +73,7 @@ def _compress(
         return keep_whole(passages)
     if isinstance(reply, Unread):
         return keep_whole(passages, reply.unread, reply.failed)
-    return pieces_of([sentences[number] for number in reply], len(passages))
+    return join_sentences([sentences[number] for number in reply], len(passages))
 
 
 def _read(reply: str, n_sentences: int) -> list[int] | None:

@@ -11,8 +11,8 @@ from components.compressors.sentence_pieces import (
     Sentence,
     best_within,
     count_tokens,
+    join_sentences,
     keep_whole,
-    pieces_of,
     sentences_in,
 )
 from components.protocols import AsksInBatches, Reranker, Tokenizer, WordTokenizer
@@ -58,7 +58,9 @@ class ExtractiveByReranker:
             return keep_whole(passages)
         n_tokens = count_tokens([sentence.text for sentence in sentences], self.tokenizer)
         budget = self.share * int(count_tokens(passages, self.tokenizer).sum())
-        return pieces_of([sentences[position] for position in best_within(n_tokens, scores, budget)], len(passages))
+        return join_sentences(
+            [sentences[position] for position in best_within(n_tokens, scores, budget)], len(passages)
+        )
 
     def _scores(self, queries: Sequence[str], sentences: Sequence[Sequence[str]]) -> list[NDArray[np.float32]]:
         """Return the scores of each query's sentences. Rarity of words is that among the query's own sentences."""

@@ -34,7 +34,7 @@ def sentences_in(passages: Sequence[str]) -> list[Sentence]:
     return sentences
 
 
-def pieces_of(sentences: Iterable[Sentence], n_passages: int) -> CompressedPassages:
+def join_sentences(sentences: Iterable[Sentence], n_passages: int) -> CompressedPassages:
     """Return the pieces that sentences of passages form. Sentences in a row are one piece."""
     pieces: list[list[Range]] = [[] for _ in range(n_passages)]
     for sentence in sorted(sentences, key=lambda sentence: (sentence.passage, sentence.start)):

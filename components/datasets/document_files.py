@@ -15,9 +15,9 @@ from components.datasets.file_content import OFFICE_SUFFIXES, EntryColumns, File
 from components.datasets.html_text import read_html
 from components.datasets.json_documents import EXPECTED as _EXPECTED_FILE
 from components.datasets.json_documents import read_json_documents, read_json_in_folder
-from components.datasets.parsed_file import parser_of, read_parsed
+from components.datasets.parsed_file import find_parser, read_parsed
 from components.datasets.pdf_file import read_pdf
-from components.datasets.reading import path_exists, places_of, read_bytes
+from components.datasets.reading import allowed_folders, path_exists, read_bytes
 from components.datasets.sqlite_file import is_database, read_database
 from components.datasets.text_file import read_markdown, read_text
 from components.errors import DataError, MissingExtraError
@@ -55,7 +55,7 @@ def missing_extras(path: Path, options: ReadingOptions = _PLAIN) -> list[str]:
     suffixes = {file.suffix.lower() for file in document_files(path, options).values()}
     needed: dict[str, set[str]] = {}
     for suffix in suffixes:
-        if parser := parser_of(suffix, options):
+        if parser := find_parser(suffix, options):
             needed.setdefault(parser.extra, set()).update(parser.packages)
         elif package := _PACKAGES.get(suffix):
             needed.setdefault(_EXTRA, set()).add(package)
@@ -150,7 +150,9 @@ def _unread_kind(file: Path, folder: Path, options: ReadingOptions) -> str:
         return _LINK_TO_FOLDER
     if not file.is_file():  # before links are resolved, which fails for links in a circle
         return _LINK_NOWHERE if file.is_symlink() else _NO_FILE
-    if file.is_symlink() and not any(file.resolve().is_relative_to(place) for place in places_of(folder.resolve())):
+    if file.is_symlink() and not any(
+        file.resolve().is_relative_to(place) for place in allowed_folders(folder.resolve())
+    ):
         return _LINK_OUT
     suffix = file.suffix.lower()
     if suffix == ".db" and not is_database(file):
@@ -159,7 +161,7 @@ def _unread_kind(file: Path, folder: Path, options: ReadingOptions) -> str:
 
 
 def _is_known(suffix: str, options: ReadingOptions) -> bool:
-    return suffix in _READERS or parser_of(suffix, options) is not None
+    return suffix in _READERS or find_parser(suffix, options) is not None
 
 
 def kinds_in_words(files: Counter[str]) -> str:
@@ -205,7 +207,7 @@ def _read_html(file: Path, options: ReadingOptions) -> FileContent:
 
 def _reader_of(file: Path, options: ReadingOptions) -> Callable[[Path, ReadingOptions], FileContent]:
     suffix = file.suffix.lower()
-    return read_parsed if parser_of(suffix, options) else _READERS.get(suffix, read_text)
+    return read_parsed if find_parser(suffix, options) else _READERS.get(suffix, read_text)
 
 
 _READERS: Mapping[str, Callable[[Path, ReadingOptions], FileContent]] = {

@@ -40,7 +40,7 @@ def read_gold(record: Record, texts: Mapping[str, str], location: str) -> list[l
     return [[_unit(unit, texts, location) for unit in alternatives] for alternatives in sets]
 
 
-def units_of(sets: Iterable[Sequence[Evidence]]) -> tuple[Evidence, ...]:
+def join_units(sets: Iterable[Sequence[Evidence]]) -> tuple[Evidence, ...]:
     """Return the units of all sets in order. Distinct units of the same set are marked as alternatives."""
     units: list[Evidence] = []
     n_choices = 0
@@ -108,7 +108,7 @@ def _locate_quote(
     if len(spans) != 1:
         instead = "give start and end" if start is None and end is None else "leave the quote out"
         what = "is not in the corpus" if text is None else f"contains it {len(spans)} times"
-        if not spans and text and (letters := _letters_of(quote)) and letters in _letters_of(text):
+        if not spans and text and (letters := _normalise_letters(quote)) and letters in _normalise_letters(text):
             what += ", but has its words with other punctuation, case or Unicode characters"
         remedy = "Make it longer" if spans else "Take it from the text as it was read"
         raise DataError(
@@ -127,7 +127,7 @@ def _pattern_of_copied(word: str) -> str:
     return "".join(rf"\^?{character}" if character.isdigit() else re.escape(character) for character in word)
 
 
-def _letters_of(text: str) -> str:
+def _normalise_letters(text: str) -> str:
     """Return the letters and digits of a text alone, in one case and in the normal form of Unicode."""
     return "".join(filter(is_word_character, unicodedata.normalize("NFKC", text).casefold()))
 

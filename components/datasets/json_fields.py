@@ -22,14 +22,14 @@ def read_records(file: Path, expected: str) -> Iterator[tuple[str, Record]]:
 def as_record(value: object, location: str) -> Record:
     """Return `value` if it is an object. Otherwise raise DataError."""
     if not isinstance(value, dict):
-        raise DataError(f"{location}: got a {_kind_of(value)}, expected an object")
+        raise DataError(f"{location}: got a {_name_kind(value)}, expected an object")
     return value
 
 
 def as_list(value: object, location: str) -> list[object]:
     """Return `value` if it is a list. Otherwise raise DataError."""
     if not isinstance(value, list):
-        raise DataError(f"{location}: got a {_kind_of(value)}, expected a list")
+        raise DataError(f"{location}: got a {_name_kind(value)}, expected a list")
     return value
 
 
@@ -46,7 +46,7 @@ def optional_text(record: Record, key: str, location: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise DataError(f"{location}, field '{key}': got a {_kind_of(value)}, expected a string")
+        raise DataError(f"{location}, field '{key}': got a {_name_kind(value)}, expected a string")
     return value
 
 
@@ -54,7 +54,9 @@ def optional_number(record: Record, key: str, location: str) -> float | None:
     """Return the number under `key`; None if it is missing or null."""
     value = record.get(key)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-        raise DataError(f"{location}, field '{key}': got a {_kind_of(value)}, expected a number. Correct or remove it.")
+        raise DataError(
+            f"{location}, field '{key}': got a {_name_kind(value)}, expected a number. Correct or remove it."
+        )
     return value
 
 
@@ -66,7 +68,7 @@ def optional_texts(record: Record, key: str, location: str) -> tuple[str, ...]:
     for entry in entries:
         if not isinstance(entry, str):
             raise DataError(
-                f"{location}, field '{key}': got a {_kind_of(entry)}, expected a string or a list of strings"
+                f"{location}, field '{key}': got a {_name_kind(entry)}, expected a string or a list of strings"
             )
         texts.append(entry)
     return tuple(text for text in texts if text.strip())
@@ -79,7 +81,7 @@ def optional_facts(record: Record, key: str, location: str) -> dict[str, str]:
     for name, fact in facts.items():
         if isinstance(fact, bool) or not isinstance(fact, str | int | float | None):
             raise DataError(
-                f"{location}, field '{key}', '{name}': got a {_kind_of(fact)}, expected a string or a number"
+                f"{location}, field '{key}', '{name}': got a {_name_kind(fact)}, expected a string or a number"
             )
     return {name: str(fact) for name, fact in facts.items() if fact is not None}
 
@@ -108,6 +110,6 @@ def required_texts(record: Record, key: str, location: str) -> tuple[str, ...]:
     return texts
 
 
-def _kind_of(value: object) -> str:
+def _name_kind(value: object) -> str:
     names = {dict: "JSON object", list: "list", str: "string", bool: "boolean", int: "number", float: "number"}
     return names.get(type(value), "null")

@@ -8,7 +8,7 @@ from pathlib import Path
 from components.datasets.answer_fields import read_answerable, read_answers
 from components.datasets.conditions import read_conditions
 from components.datasets.given_passages import GivenPassages
-from components.datasets.gold_fields import read_gold, units_of
+from components.datasets.gold_fields import join_units, read_gold
 from components.datasets.json_fields import (
     Record,
     as_list,
@@ -22,7 +22,7 @@ from components.errors import DataError, read_each
 from components.limits import closest_name
 from components.records import Documents, Evidence, Kind, Sample, Turn
 from components.subsets import UNNAMED
-from components.text.slugs import slugs_of
+from components.text.slugs import make_slugs
 
 _EXPECTED = 'questions as JSON Lines, {"id", "question"} and more'
 _FIELDS = (
@@ -70,7 +70,7 @@ def read_samples(file: Path, texts: Mapping[str, str]) -> OwnSamples:
     ignored = {name for names in read_each(lambda line: _unknown_fields(line[1], line[0]), lines) for name in names}
     slugs = {
         field: field_slugs(optional_text(record, field, location) for location, record in lines)
-        for field, field_slugs in (("subset", path_slugs), ("topic", slugs_of), ("task", slugs_of))
+        for field, field_slugs in (("subset", path_slugs), ("topic", make_slugs), ("task", make_slugs))
     }
     reader = GivenPassages(texts)
     samples = read_each(lambda line: _sample(line[1], slugs, texts, reader, line[0]), lines)
@@ -90,7 +90,7 @@ def path_slugs(names: Iterable[str]) -> dict[str, str]:
     Names are split at slashes, and blank parts are dropped.
     """
     groups = {group for name in names for group in accumulate(name.split("/"), "{}/{}".format) if group.strip("/ ")}
-    part_slugs = slugs_of({part for group in groups for part in group.split("/")})
+    part_slugs = make_slugs({part for group in groups for part in group.split("/")})
     return {
         group: "/".join(part_slugs[part] for part in group.split("/") if part in part_slugs) for group in sorted(groups)
     }
@@ -131,7 +131,7 @@ def _sample(
         kind=_kind(optional_text(record, "kind", location), bool(history), location),
         question=required_text(record, "question", location),
         references=references,
-        gold=units_of([*gold, *added]),
+        gold=join_units([*gold, *added]),
         topic=slug["topic"],
         task=slug["task"],
         history=history,

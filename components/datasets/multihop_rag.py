@@ -19,7 +19,7 @@ from components.errors import ConfigError, DataError, read_each
 from components.fields import runtime_only
 from components.records import Benchmark, Documents, Evidence, Kind, Sample
 from components.subsets import UNNAMED
-from components.text.slugs import slugs_of
+from components.text.slugs import make_slugs
 
 _CORPUS, _QUESTIONS = "corpus.json", "MultiHopRAG.json"
 _EXPECTED_CORPUS = "MultiHop-RAG's corpus.json, a list of {title, url, body}"
@@ -70,7 +70,7 @@ class MultiHopRag:
         documents = _read_corpus(files[_CORPUS])
         texts = dict(zip(documents.ids, documents.texts, strict=True))
         records = list(_records(files[_QUESTIONS], _EXPECTED_QUESTIONS))
-        types = slugs_of(optional_text(record, "question_type", where) for where, record in records)
+        types = make_slugs(optional_text(record, "question_type", where) for where, record in records)
         numbered = list(enumerate(records))
         read = read_each(lambda item: _sample(str(item[0]), item[1][1], types, texts, item[1][0]), numbered)
         labels = {slug: name for name, slug in types.items() if slug != name}

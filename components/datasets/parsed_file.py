@@ -16,7 +16,7 @@ _PDF = ".pdf"
 _EXPECTED = "a document that the parser reads"
 
 
-def parser_of(suffix: str, options: ReadingOptions) -> FileParser | None:
+def find_parser(suffix: str, options: ReadingOptions) -> FileParser | None:
     """Return the parser of files with an extension in lower case; None if a built-in reader reads them."""
     return next((part for part in options.parser.parts if suffix in part.suffixes), None)
 
@@ -27,7 +27,7 @@ def read_parsed(file: Path, options: ReadingOptions) -> FileContent:
     Raises DataError for a file that the parser cannot read, that takes more than a minute of CPU time or 8 GiB of
     memory for a page, or that is or contains more than 1 GiB. Raises MissingExtraError without the parser's packages.
     """
-    parser = parser_of(file.suffix.lower(), options)
+    parser = find_parser(file.suffix.lower(), options)
     assert parser is not None
     name = type(parser).__name__
     require_whole_size(file, _EXPECTED)

@@ -7,7 +7,7 @@ from typing import ClassVar, TypeVar
 
 import numpy as np
 
-from components.clusters import Groups, clusters_of, groups_of
+from components.clusters import Groups, choose_groups, number_clusters
 from components.datasets.assembly import limit_and_count
 from components.datasets.sampling import limit_problems
 from components.errors import ConfigError, DataError
@@ -55,7 +55,7 @@ class Part:
     @property
     def groups(self) -> Groups:
         """Return the rule of grouping of the whole data set."""
-        return groups_of(self.of)
+        return choose_groups(self.of)
 
     @property
     def source(self) -> Source | None:
@@ -87,7 +87,7 @@ class Part:
 
     def _draw_held_out(self, samples: Sequence[Sample]) -> set[int]:
         """Return the positions of held-out samples. Raises DataError if the groups allow no division in two parts."""
-        clusters = list(_positions_by(clusters_of(samples).tolist()).values())
+        clusters = list(_positions_by(number_clusters(samples).tolist()).values())
         shuffled = [clusters[index] for index in np.random.default_rng(self.seed).permutation(len(clusters)).tolist()]
         n_left = Counter(kind for positions in shuffled for kind in {samples[position].kind for position in positions})
         held_out: set[int] = set()

@@ -76,7 +76,7 @@ def require_inside(file: Path, folders: Sequence[Path], expected: str) -> Path:
     if folder is None or not path_exists(file, Path.is_file, expected):  # links in a circle cannot be resolved
         return file
     target = file.resolve()
-    if not any(target.is_relative_to(root) for root in places_of(folder.resolve())):
+    if not any(target.is_relative_to(root) for root in allowed_folders(folder.resolve())):
         raise DataError(
             f"{file}: is a link to {target}, outside of {folder}, expected a file in this folder: {expected}. "
             "Copy the file into it, or name the file's own path in the configuration."
@@ -84,7 +84,7 @@ def require_inside(file: Path, folders: Sequence[Path], expected: str) -> Path:
     return file
 
 
-def places_of(folder: Path) -> Iterator[Path]:
+def allowed_folders(folder: Path) -> Iterator[Path]:
     """Yield the folder, and the blobs of the snapshot of the hub that it is in."""
     yield folder
     yield from (parent.parent / "blobs" for parent in folder.parents if parent.name == "snapshots")

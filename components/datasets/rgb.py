@@ -13,7 +13,7 @@ from components.clusters import Groups, groups_field
 from components.datasets.answer_fields import read_answer_parts
 from components.datasets.assembly import assemble, limit_and_count
 from components.datasets.given_passages import GivenPassages
-from components.datasets.gold_fields import units_of
+from components.datasets.gold_fields import join_units
 from components.datasets.json_fields import (
     Record,
     as_list,
@@ -155,7 +155,7 @@ def _sample(record: Record, subset: str, given: GivenPassages, passages: _Passag
         kind=Kind.QA,
         question=required_text(record, "query", where),
         references=(", ".join(part[0] for part in parts),),
-        gold=units_of([[Evidence(an_id) for an_id in alternatives] for alternatives in relevant]),
+        gold=join_units([[Evidence(an_id) for an_id in alternatives] for alternatives in relevant]),
         answer_parts=parts,
         passages=ids,
         fake_answers=optional_texts(record, "fakeanswer", where),

@@ -17,7 +17,7 @@ _LIST_OF_TEXTS = re.compile(r"\s*\[\s*[\"'“”„‘«]")
 _WRITE_LIST = 'several are written ["one", "another"]'
 
 
-def delimiter_of(text: str) -> str:
+def find_delimiter(text: str) -> str:
     """Return the first comma, semicolon or tab of a table. Excel writes semicolons where commas are decimal points."""
     return min(",;\t", key=lambda one: text.find(one) if one in text else len(text))
 
@@ -39,7 +39,7 @@ def table_rows(
     """
     csv.field_size_limit(max(csv.field_size_limit(), len(text)))
     try:
-        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(text), strict=True)
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=find_delimiter(text), strict=True)
         header = [column_of(name) for name in next(filter(None, rows), [])]
         if missing := [name for name in required if name not in header]:
             raise DataError(f"{file}: no column '{missing[0]}', expected {expected}")

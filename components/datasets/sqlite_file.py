@@ -106,7 +106,7 @@ def _rows(
             for column, value in values.items()
             if value is not None and not isinstance(value, bytes) and str(value).strip()
         }
-        yield row_document(f"/{table}/{_key_of(values, key) or f'{number:06d}'}", texts, options)
+        yield row_document(f"/{table}/{_format_key(values, key) or f'{number:06d}'}", texts, options)
 
 
 def _primary_key(database: sqlite3.Connection, table: str) -> list[str]:
@@ -114,7 +114,7 @@ def _primary_key(database: sqlite3.Connection, table: str) -> list[str]:
     return [name for (name,) in rows]
 
 
-def _key_of(values: dict[str, object], key: Sequence[str]) -> str:
+def _format_key(values: dict[str, object], key: Sequence[str]) -> str:
     """Return the key of a row, its parts joined by commas; "" if it has no key or a part is binary or NULL."""
     parts = [values[column] for column in key]
     if not all(isinstance(part, str | int | float) for part in parts):

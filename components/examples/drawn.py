@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.clusters import clusters_of
+from components.clusters import number_clusters
 from components.errors import DataError
 from components.examples.solved import gold_passages
 from components.fields import runtime_only
@@ -53,7 +53,7 @@ class DrawnExamples:
         usable: dict[Kind, list[int]] = defaultdict(list)
         for position in self._find_usable(pool, documents):
             usable[pool[position].kind].append(position)
-        clusters = clusters_of([*samples, *pool]).tolist()
+        clusters = number_clusters([*samples, *pool]).tolist()
         questions = [_questions(sample) for sample in pool]
         chosen = np.zeros((len(samples), self.n), dtype=np.int32)
         for row, sample in enumerate(samples):

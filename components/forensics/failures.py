@@ -44,7 +44,7 @@ _WITH_ANY_EVIDENCE = {Outcome.ERROR: Failure.ERROR, Outcome.EMPTY: Failure.EMPTY
 _WITH_EVIDENCE = {Outcome.REFUSED: Failure.REFUSED, Outcome.PARTLY: Failure.PARTLY, Outcome.LOW: Failure.LOW}
 
 
-def failure_of(
+def classify_failure(
     stage: EvidenceStage, outcome: Outcome, use: EvidenceUse | None, *, answerable: bool, is_filtered: bool
 ) -> Failure:
     """Return the failure class of one sample.

@@ -76,7 +76,7 @@ class JudgedOutcome:
     doubt: str = ""
 
 
-def outcome_of(sample: AnsweredSample) -> JudgedOutcome:
+def classify_outcome(sample: AnsweredSample) -> JudgedOutcome:
     """Return the outcome of one answer."""
     match sample.state:
         case AnswerState.NOT_ASKED:

@@ -53,7 +53,7 @@ def claim_use(faithfulness: float) -> EvidenceUse:
     return EvidenceUse.DISTRACTED if faithfulness == 1.0 else EvidenceUse.INVENTED
 
 
-def shares_of(answer: str, gold: Sequence[str], others: Sequence[str]) -> Shares:
+def measure_shares(answer: str, gold: Sequence[str], others: Sequence[str]) -> Shares:
     """Return the shares of an answer in the prompt's passages with gold, and in the others; 0 for an empty answer."""
     text = _compact(answer)
     return Shares(_share(text, gold), _share(text, others))

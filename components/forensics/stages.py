@@ -113,7 +113,7 @@ class SampleStage:
     is_uncertain: bool = False
 
 
-def stage_of(
+def find_stage(
     units: Sequence[GoldUnit], top_k: int, theta: float = THETA, longest_hit: int | None = None
 ) -> SampleStage:
     """Return the stage of a sample of a cell that retrieves.

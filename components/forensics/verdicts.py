@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from components.forensics.failures import Failure, failure_of
-from components.forensics.outcomes import AnsweredSample, JudgedOutcome, Outcome, outcome_of
-from components.forensics.sources import RUN, EvidenceUse, Rule, claim_use, evidence_use, shares_of
-from components.forensics.stages import BROKEN, THETA, EvidenceStage, FoundPiece, GoldUnit, SampleStage, stage_of
+from components.forensics.failures import Failure, classify_failure
+from components.forensics.outcomes import AnsweredSample, JudgedOutcome, Outcome, classify_outcome
+from components.forensics.sources import RUN, EvidenceUse, Rule, claim_use, evidence_use, measure_shares
+from components.forensics.stages import BROKEN, THETA, EvidenceStage, FoundPiece, GoldUnit, SampleStage, find_stage
 from components.json_value import Json
 from components.records import AnswerState, Kind
 
@@ -78,7 +78,7 @@ class ExaminedSample:
     def verdict(self, texts: PromptTexts | None = None) -> Verdict:
         """Return the verdict. If it needs `texts` and they are None, the answer counts as WRONG_WITH_EVIDENCE."""
         use, doubt = self._use(texts) if self._needs_source else (None, "")
-        failure = failure_of(
+        failure = classify_failure(
             self.stage.stage,
             self.judged.outcome,
             use,
@@ -108,7 +108,9 @@ class ExaminedSample:
         if texts is None:
             return EvidenceUse.WRONG_WITH_EVIDENCE, "texts not stored"
         is_short = len("".join(self.sample.answer.split())) < RUN
-        return evidence_use(shares_of(self.sample.answer, texts.gold, texts.others)), "short answer" if is_short else ""
+        return evidence_use(
+            measure_shares(self.sample.answer, texts.gold, texts.others)
+        ), "short answer" if is_short else ""
 
 
 _LOSSES = frozenset(stage.value for stage in BROKEN)
@@ -136,9 +138,9 @@ def examine(
     is_searched = row["found_gold"] is not None
     longest = _longest_hit(row.get("retrieved"))
     stage = (
-        stage_of(_units(row), top_k, theta, longest) if is_searched else SampleStage(EvidenceStage.NOT_SEARCHED, None)
+        find_stage(_units(row), top_k, theta, longest) if is_searched else SampleStage(EvidenceStage.NOT_SEARCHED, None)
     )
-    return ExaminedSample(sample, stage, outcome_of(sample), row.get(FAITHFULNESS))
+    return ExaminedSample(sample, stage, classify_outcome(sample), row.get(FAITHFULNESS))
 
 
 def _longest_hit(hits: Sequence[Mapping[str, Json]] | None) -> int | None:

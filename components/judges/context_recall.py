@@ -13,7 +13,7 @@ from components.means import combine_mean, mean_scores
 from components.protocols import LLM, Ask, JudgePreparation
 from components.records import JudgeInput, Judgements, Sample, ScoreState
 from components.text.languages import languages_of_prompts
-from components.text.sentences import sentences_of
+from components.text.sentences import split_sentences
 
 _Outcome = tuple[float | ScoreState, str]
 
@@ -65,7 +65,7 @@ class ContextRecall:
 
     def judge(self, judged: Sequence[JudgeInput], preparation: JudgePreparation, ask: Ask) -> Judgements:
         """Return the recall of each sample. The remarks are the sentences with their verdicts."""
-        sentences = [[sentences_of(reference) for reference in item.sample.references] for item in judged]
+        sentences = [[split_sentences(reference) for reference in item.sample.references] for item in judged]
         outcomes = [self._settle(item, references) for item, references in zip(judged, sentences, strict=True)]
         rows = [row for row, outcome in enumerate(outcomes) if outcome is None]
         checks = [

@@ -16,7 +16,7 @@ from components.means import combine_mean, mean_scores
 from components.protocols import LLM, Ask, JudgePreparation
 from components.records import JudgeInput, Judgements, Request, Sample, ScoreState
 from components.text.languages import languages_of_prompts
-from components.text.sentences import sentences_of
+from components.text.sentences import split_sentences
 from components.text.templates import fill, missing_places
 
 _SCHEMA: Mapping[str, Json] = {
@@ -70,7 +70,8 @@ class ContextRelevance:
     def judge(self, judged: Sequence[JudgeInput], preparation: JudgePreparation, ask: Ask) -> Judgements:
         """Return the share of needed sentences of each sample. The remarks list these sentences."""
         sentences = [
-            tuple(sentence for passage in item.passages for sentence in sentences_of(passage.text)) for item in judged
+            tuple(sentence for passage in item.passages for sentence in split_sentences(passage.text))
+            for item in judged
         ]
         inquiries = [self._inquiry(item, texts) for item, texts in zip(judged, sentences, strict=True) if texts]
         read = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)

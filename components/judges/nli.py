@@ -69,7 +69,7 @@ class CrossEncoderEntailment:
 
     def _relations(self, pairs: Sequence[tuple[str, str]]) -> list[Support]:
         encoder = _load(self.model, self.revision, self.max_length, self.device)
-        labels = _labels_of(self.model, encoder)
+        labels = _read_labels(self.model, encoder)
         scores: NDArray[np.float32] = encoder.predict(
             list(pairs), batch_size=self.batch_size, show_progress_bar=False, apply_softmax=True
         )
@@ -89,7 +89,7 @@ def _verdict(relations: Sequence[Support]) -> Verdict:
     return Verdict(Support.NEITHER)
 
 
-def _labels_of(model: str, encoder: "CrossEncoder") -> list[Support]:
+def _read_labels(model: str, encoder: "CrossEncoder") -> list[Support]:
     """Return the meaning of each of the model's scores. Raises ComponentError unless it has each label once."""
     names = [str(name).lower() for _, name in sorted(encoder.config.id2label.items())]
     labels = [support for name in names for beginning, support in _LABELS.items() if name.startswith(beginning)]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.means import combine_mean, mean_scores
-from components.metrics.references import require_texts_of
+from components.metrics.references import require_texts
 from components.records import Sample, Scores, ScoreState, TextsWithUnits
 from components.text.containing import contains, form_to_search
 from components.text.normalize import ANSWER_FORM_VERSION
@@ -44,7 +44,7 @@ class Abstention:
 
         Raises ComponentError if the answers or references do not belong to `samples`.
         """
-        require_texts_of(samples, answers, references)
+        require_texts(samples, answers, references)
         abstained = detect_abstentions(answers.texts, self.phrases)
         return {"right_refusals": boolean_scores(abstained, [not sample.answerable for sample in samples])}
 

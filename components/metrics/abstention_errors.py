@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from components.means import combine_mean
 from components.metrics.abstention import boolean_scores, detect_abstentions, phrase_problems
-from components.metrics.references import require_texts_of
+from components.metrics.references import require_texts
 from components.records import Sample, Scores, TextsWithUnits
 from components.text.normalize import ANSWER_FORM_VERSION
 from components.text.refusals import ABSTENTIONS
@@ -42,7 +42,7 @@ class AbstentionErrors:
 
         Raises ComponentError if the answers or references do not belong to `samples`.
         """
-        require_texts_of(samples, answers, references)
+        require_texts(samples, answers, references)
         abstained = detect_abstentions(answers.texts, self.phrases)
         answerable = [sample.answerable for sample in samples]
         return {

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.means import combine_mean, mean_scores
-from components.metrics.references import require_texts_of
+from components.metrics.references import require_texts
 from components.records import Sample, Scores, ScoreState, TextsWithUnits
 
 _REJECTIONS = ("信息不足", "insufficient information")
@@ -41,7 +41,7 @@ class AccuracyRgb:
 
         Raises ComponentError if the answers or references do not belong to `samples`.
         """
-        require_texts_of(samples, answers, references)
+        require_texts(samples, answers, references)
         outcomes = [self._score(sample, text) for sample, text in zip(samples, answers.texts, strict=True)]
         return {self.names[0]: mean_scores(outcomes)}
 

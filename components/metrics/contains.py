@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.means import combine_mean, mean_scores
-from components.metrics.references import require_texts_of
+from components.metrics.references import require_texts
 from components.records import Sample, Scores, ScoreState, TextsWithUnits
 from components.text.containing import contains
 from components.text.facts import FACT_FORM_VERSION, fact_form
@@ -43,7 +43,7 @@ class Contains:
 
         Raises ComponentError if the answers or references do not belong to `samples`.
         """
-        require_texts_of(samples, answers, references)
+        require_texts(samples, answers, references)
         contained = [
             _contained_parts(_parts(sample), answer) for sample, answer in zip(samples, answers.texts, strict=True)
         ]

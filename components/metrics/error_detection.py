@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from components.means import combine_mean, mean_scores
 from components.metrics.abstention import boolean_scores, phrase_problems
 from components.metrics.contains import contains_all_parts
-from components.metrics.references import require_texts_of
+from components.metrics.references import require_texts
 from components.records import Sample, Scores, ScoreState, TextsWithUnits
 from components.text.containing import contains, form_to_search
 from components.text.facts import FACT_FORM_VERSION
@@ -70,7 +70,7 @@ class ErrorDetection(ErrorPhrases):
 
         Raises ComponentError if the answers or references do not belong to `samples`.
         """
-        require_texts_of(samples, answers, references)
+        require_texts(samples, answers, references)
         detected = self.detected(answers.texts)
         has_false_passages = [bool(sample.fake_answers) for sample in samples]
         corrected = [

@@ -7,7 +7,7 @@ from typing import ClassVar
 from components.metrics.abstention import boolean_scores
 from components.metrics.contains import contains_all_parts, contains_fake
 from components.metrics.error_detection import ErrorPhrases
-from components.metrics.references import require_texts_of
+from components.metrics.references import require_texts
 from components.records import Sample, Scores, TextsWithUnits
 
 
@@ -31,7 +31,7 @@ class FollowedFalse(ErrorPhrases):
 
         Raises ComponentError if the answers or references do not belong to `samples`.
         """
-        require_texts_of(samples, answers, references)
+        require_texts(samples, answers, references)
         detected = self.detected(answers.texts)
         followed = [
             contains_fake(sample, answer) and not is_detected and not contains_all_parts(sample, answer)

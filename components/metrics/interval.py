@@ -13,7 +13,7 @@ from components.fields import added_later
 from components.metrics.cluster_sums import Results, Rows, Values, cluster_sums, exactly_summable
 from components.metrics.draws import Draws, cached_draws
 from components.metrics.quantiles import quantiles
-from components.metrics.share_bounds import bounds_of, unseen_variance, wilson
+from components.metrics.share_bounds import compute_bounds, unseen_variance, wilson
 from components.metrics.spread import Combine, Spread, spread
 from components.records import Interval, IntervalMethod
 
@@ -142,7 +142,7 @@ class Intervals:
         estimate = spread(results, sums, sizes, column.combine)
         quantile = stdtrit(estimate.degrees, (1 + self.confidence) / 2)
         variance = estimate.variance + unseen_variance(estimate) if column.is_share else estimate.variance
-        low, high = bounds_of(estimate.value, quantile * np.sqrt(variance), is_share=column.is_share)
+        low, high = compute_bounds(estimate.value, quantile * np.sqrt(variance), is_share=column.is_share)
         is_zero_one = results.n_clusters(rows[:, column.fractions] > 0) == 0
         if is_zero_one.any():
             bounds = wilson(results, estimate, sums[:, 0], sizes, quantile)

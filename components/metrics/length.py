@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.means import combine_mean, mean_scores
-from components.metrics.references import require_texts_of
+from components.metrics.references import require_texts
 from components.protocols import TextForm
 from components.records import Sample, Scores, TextsWithUnits
 
@@ -39,7 +39,7 @@ class Length:
         self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
     ) -> dict[str, Scores]:
         """Return the characters of each answer. Raises ComponentError unless there is one answer per sample."""
-        require_texts_of(samples, answers, references)
+        require_texts(samples, answers, references)
         return {"length": mean_scores([float(len(answer)) for answer in answers.texts])}
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:

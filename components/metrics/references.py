@@ -31,7 +31,7 @@ def pair_units(samples: Sequence[Sample], answers: TextsWithUnits, references: T
 
     Raises ComponentError if the answers or references do not belong to `samples`, or have no units.
     """
-    require_texts_of(samples, answers, references)
+    require_texts(samples, answers, references)
     if answers.units is None or references.units is None:
         raise ComponentError("score_answers: got texts without units; a metric that reads units names their `form`")
     rows = np.flatnonzero(np.diff(references.units.offsets) > 0)
@@ -67,7 +67,7 @@ def owners(samples: Sequence[Sample]) -> NDArray[np.int64]:
     return np.repeat(np.arange(len(samples)), [len(sample.references) for sample in samples])
 
 
-def require_texts_of(samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits) -> None:
+def require_texts(samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits) -> None:
     """Raise ComponentError unless there is one answer per sample, and all references of every sample."""
     n_references = sum(len(sample.references) for sample in samples)
     if len(samples) != len(answers) or n_references != len(references):

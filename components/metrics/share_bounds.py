@@ -6,7 +6,7 @@ from components.metrics.cluster_sums import Results, Values
 from components.metrics.spread import Spread
 
 
-def bounds_of(value: Values, half: Values, *, is_share: bool) -> tuple[Values, Values]:
+def compute_bounds(value: Values, half: Values, *, is_share: bool) -> tuple[Values, Values]:
     """Return low and high: `value` minus and plus `half`, or `score_bounds` for a share, which are in [0, 1].
 
     A share of exactly 0 or 1 gets the plain bounds, clipped. NaN stays.

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from components.metrics.references import best_pair_scores, owners, require_texts_of
+from components.metrics.references import best_pair_scores, owners, require_texts
 from components.records import Sample, Scores, TextsWithUnits
 
 Pair = tuple[str, str]
@@ -24,7 +24,7 @@ def best_text_over_references(
     `similarity` is called once with all remaining pairs, unless no pair remains. Raises ComponentError if the answers
     or references do not belong to `samples`.
     """
-    require_texts_of(samples, answers, references)
+    require_texts(samples, answers, references)
     rows = [row for row, reference in enumerate(references.texts) if reference.strip()]
     sample = owners(samples)[rows]
     pairs = [(answers.texts[i], references.texts[row]) for i, row in zip(sample.tolist(), rows, strict=True)]

@@ -8,12 +8,12 @@ from typing import ClassVar
 from components.openai_server.breaker import Breaker
 from components.openai_server.errors import class_of
 from components.openai_server.gate import current_gate
-from components.pipelines.reply import question_of, read_reply
+from components.pipelines.reply import read_reply, split_question
 from components.protocols import AnswersFrom
 from components.records import Answer, ErrorClass, Request
 from components.secrets.mask import shortened
 from components.user_code.calling import call_each
-from components.user_code.calls import CallsUserCode, line_of
+from components.user_code.calls import CallsUserCode, format_exception
 from components.user_code.passages import BadReply
 
 _SHOWN_CHARACTERS = 300
@@ -50,7 +50,7 @@ class CalledPipeline(CallsUserCode):
         answering = self.answering()
 
         def answer(request: Request, latency_s: Callable[[], float]) -> Answer:
-            return read_reply(answering(*question_of(request)), request.id, latency_s())
+            return read_reply(answering(*split_question(request)), request.id, latency_s())
 
         breaker = Breaker(self.concurrency, current_gate().health(f"{self.path} {dict(self.parameters)}"))
         for request, outcome in call_each(answer, requests, self.concurrency, self.timeout_s, lambda: breaker.is_open):
@@ -65,6 +65,6 @@ class CalledPipeline(CallsUserCode):
     def _failed_call(self, request: Request, error: BaseException, breaker: Breaker) -> Answer:
         exception = error if isinstance(error, Exception) else RuntimeError(type(error).__name__)
         kind = ErrorClass.MALFORMED if isinstance(error, BadReply) else class_of(exception)
-        text = shortened(f"{self.path}: {line_of(error)}", _SHOWN_CHARACTERS)
+        text = shortened(f"{self.path}: {format_exception(error)}", _SHOWN_CHARACTERS)
         breaker.failed(exception, text)
         return Answer.failed(request, text, kind)

@@ -10,7 +10,7 @@ from components.openai_server.errors import Malformed
 from components.openai_server.gate import Account
 from components.openai_server.server import Server
 from components.openai_server.session import Session
-from components.pipelines.reply import question_of, read_reply
+from components.pipelines.reply import read_reply, split_question
 from components.protocols import AnswersFrom
 from components.records import Answer, Request
 from components.user_code.passages import BadReply
@@ -93,7 +93,7 @@ class HttpPipeline:
         )
 
     async def _ask(self, session: Session, request: Request) -> Answer:
-        question, history = question_of(request)
+        question, history = split_question(request)
         body = {"question": question, "history": history, "parameters": dict(self.parameters)}
         reply = await session.post(body, counted_at=_COUNTED_AT)
         try:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from components.openai_server.reading import as_count
 from components.records import Answer, AnswerState, Request
-from components.user_code.passages import BadReply, GivenPassage, fields_of, preview, read_passages, text_of
+from components.user_code.passages import BadReply, GivenPassage, preview, read_fields, read_passages, read_text
 
 MOST_ANSWER_CHARACTERS = 100_000
 """Longer than any answer. A longer text is a document, a log or an error."""
@@ -25,7 +25,7 @@ class PipelineReply:
     passages: tuple[GivenPassage, ...] | None = None
 
 
-def question_of(request: Request) -> tuple[str, list[dict[str, str]]]:
+def split_question(request: Request) -> tuple[str, list[dict[str, str]]]:
     """Return the question of a request, and the earlier turns as mappings with "question" and "answer", oldest first.
 
     The messages of a request are the earlier questions and answers in turn, and finally the question.
@@ -43,12 +43,12 @@ def read_reply(value: object, request_id: str, latency_s: float) -> Answer:
     """
     if isinstance(value, str):
         value = {"answer": value}
-    reply = fields_of(value, "the reply", "a string, or a mapping or dataclass with `answer`")
-    answer = text_of(reply.get("answer"), "answer")
+    reply = read_fields(value, "the reply", "a string, or a mapping or dataclass with `answer`")
+    answer = read_text(reply.get("answer"), "answer")
     if len(answer) > MOST_ANSWER_CHARACTERS:
         raise BadReply(f"answer: has {len(answer):,} characters, expected at most {MOST_ANSWER_CHARACTERS:,}")
     stored = {"answer": answer, "passages": _passages(reply.get("passages"))}
-    usage = fields_of(reply.get("usage") or {}, "usage", "a mapping with prompt_tokens and completion_tokens")
+    usage = read_fields(reply.get("usage") or {}, "usage", "a mapping with prompt_tokens and completion_tokens")
     seconds = _seconds(reply.get("seconds"))
     return Answer(
         request_id,

@@ -12,10 +12,10 @@ from components.errors import ComponentError
 from components.protocols import Fusion
 from components.records import IndexedText
 from components.retrievers.arms import depth_problems
-from components.retrievers.custom_hits import hits_of, in_order
+from components.retrievers.custom_hits import in_order, read_hits
 from components.secrets.mask import shortened
 from components.user_code.calling import call_each
-from components.user_code.calls import CallsUserCode, line_of
+from components.user_code.calls import CallsUserCode, format_exception
 
 _SHOWN_CHARACTERS = 300
 
@@ -62,11 +62,11 @@ class CalledRetriever(CallsUserCode):
         searching = self.searching()
 
         def search(row: int, _: Callable[[], float]) -> list[IndexedText]:
-            return hits_of(searching(queries[row]), depth)
+            return read_hits(searching(queries[row]), depth)
 
         rows = range(len(queries))
         for row, outcome in call_each(search, rows, self.concurrency, self.timeout_s, setting="retriever.timeout_s"):
             if not isinstance(outcome, list):
-                why = shortened(line_of(outcome), _SHOWN_CHARACTERS) if outcome else "was not searched"
+                why = shortened(format_exception(outcome), _SHOWN_CHARACTERS) if outcome else "was not searched"
                 raise ComponentError(f"{self.option}: {self.path}: {why} (query {row + 1:,} of {len(queries):,})")
             yield row, outcome

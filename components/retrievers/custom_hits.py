@@ -9,7 +9,7 @@ from components.user_code.passages import read_passages
 T = TypeVar("T")
 
 
-def hits_of(value: object, depth: int) -> list[IndexedText]:
+def read_hits(value: object, depth: int) -> list[IndexedText]:
     """Return the first `depth` passages of a reply: a list, or a mapping with `passages`.
 
     Raises BadReply for a reply of another form.

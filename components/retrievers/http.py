@@ -17,7 +17,7 @@ from components.openai_server.session import Session
 from components.protocols import Fusion
 from components.records import IndexedText
 from components.retrievers.arms import depth_problems
-from components.retrievers.custom_hits import hits_of, in_order
+from components.retrievers.custom_hits import in_order, read_hits
 from components.user_code.passages import BadReply
 
 _EXAMPLE = "http://127.0.0.1:9000/search"
@@ -82,7 +82,7 @@ class HttpRetriever:
             body = {"query": queries[row], "top_k": depth, "parameters": dict(self.parameters)}
             reply = await session.post(body, counted_at=_NO_TOKENS)
             try:
-                return hits_of(reply.content, depth)
+                return read_hits(reply.content, depth)
             except BadReply as error:
                 raise Malformed(str(error)) from error
 

@@ -75,7 +75,7 @@ class SupportedAfter:
         has_claims = [bool(item.answer.strip()) and not is_refusal(item.answer) for item in judged]
         verdicts = iter(self.reviser.check_answers([*compress(judged, has_claims)], ask))
         checks = [next(verdicts) if has_own else AnswerCheck(None) for has_own in has_claims]
-        scores = mean_scores([outcome_of(verdict) for verdict in checks])
+        scores = mean_scores([score_support(verdict) for verdict in checks])
         return Judgements({self.names[0]: scores}, [verdict_text(verdict) for verdict in checks])
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -83,7 +83,7 @@ class SupportedAfter:
         return combine_mean(sums)
 
 
-def outcome_of(verdict: AnswerCheck) -> float | ScoreState:
+def score_support(verdict: AnswerCheck) -> float | ScoreState:
     """Return 1.0 for a supported answer and 0.0 for another one, or the reason why neither is known."""
     if verdict.supported is not None:
         return float(verdict.supported)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from components.json_value import Json
-from components.secrets.known import variable_of
+from components.secrets.known import find_variable
 from components.secrets.mask import Mask, current_mask
 from components.secrets.names import (
     KEY_SHAPE,
@@ -131,7 +131,7 @@ def _problem(name: str, value: str, mask: Mask) -> str:
     """Return the error for a string in a field, "" for none."""
     if mask.holds_known(value) and not USERINFO.search(value):
         return (
-            f"holds the secret of the environment variable {variable_of(value)}; {_INSTEAD}, or unset or rename the "
+            f"holds the secret of the environment variable {find_variable(value)}; {_INSTEAD}, or unset or rename the "
             "variable if it is no secret"
         )
     if name.lower().endswith("_env") and value and not is_variable_name(value) and may_be_secret(value):

@@ -66,7 +66,7 @@ def mark_variable(name: str) -> None:
     _marked.add(name)
 
 
-def mark_variables_of(component: object) -> None:
+def mark_variables(component: object) -> None:
     """Treat the variables that fields such as `api_key_env` of a component name as secrets from now on.
 
     A worker that was not forked does not know what the command has marked.
@@ -90,12 +90,12 @@ def secret_forms(environment: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(sorted(forms, key=lambda form: (-len(form), form)))
 
 
-def variable_of(text: str) -> str:
+def find_variable(text: str) -> str:
     """Return the name of the variable whose secret is in a text, "" for none."""
-    return next(variables_of(text), "")
+    return next(find_variables(text), "")
 
 
-def variables_of(text: str) -> Iterator[str]:
+def find_variables(text: str) -> Iterator[str]:
     """Yield the names of the variables whose secrets are in a text."""
     for name, value in os.environ.items():
         forms, escaped = _forms_and_escaped(name, value, name in _marked)

@@ -19,7 +19,7 @@ from components.loading import loading
 from components.protocols import Arrays, WordTokenizer
 from components.records import Hits, IndexBlock, Passages, Terms
 from components.text.counts import count_matrix
-from components.text.ranking import best_of, empty_hits, merge_best
+from components.text.ranking import empty_hits, merge_best, select_best
 from components.threads import n_threads
 from components.tokenizers.rjieba_words import RjiebaWords
 
@@ -138,14 +138,14 @@ class Bm25:
         for block in blocks:
             if weighing is None:
                 scored = _rank_bm25(self, block, terms, query_rows)
-                block_hits: Found = ((i, best_of(scores, depth)) for i, scores in scored)
+                block_hits: Found = ((i, select_best(scores, depth)) for i, scores in scored)
             else:
                 weights = weighing.weights(block)
                 n_best = min(depth, len(block.positions))
                 if is_compiled:
                     block_hits = _search_compiled(weights, terms, query_rows, n_best)
                 else:
-                    block_hits = ((i, best_of(_dense_scores(weights, terms.row(i)), n_best)) for i in query_rows)
+                    block_hits = ((i, select_best(_dense_scores(weights, terms.row(i)), n_best)) for i in query_rows)
             found_hits = empty_hits(len(queries), depth)
             for query, (chunk, score) in block_hits:
                 found_hits.chunk[query, : len(chunk)] = block.positions[chunk]
@@ -251,7 +251,7 @@ def _search_compiled(
     retrieved = search.retrieve(rows, k=n_retrieved, show_progress=False, n_threads=n_threads())
     for i, chunk, score in zip(query_rows, retrieved.documents, retrieved.scores, strict=True):
         if n_retrieved > depth and score[depth] == score[depth - 1] > 0:
-            yield i, best_of(_dense_scores(index, queries.row(i)), depth)
+            yield i, select_best(_dense_scores(index, queries.row(i)), depth)
         else:
             order = np.lexsort((chunk, -score))[:depth]
             order = order[score[order] > 0]

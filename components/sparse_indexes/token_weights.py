@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from components.encodings import SparseVectors
 from components.protocols import Arrays
 from components.records import Hits
-from components.text.ranking import best_of, empty_hits
+from components.text.ranking import empty_hits, select_best
 
 _RESOLUTION = 6
 """Decimals of a score. A weight depends slightly on the batch of its text, so equal chunks tie only after rounding."""
@@ -54,7 +54,7 @@ class TokenWeights:
                 if token < len(indptr) - 1:  # larger ids occur in no chunk
                     postings = slice(indptr[token], indptr[token + 1])
                     scores[indices[postings]] += weight * data[postings]
-            chunk, score = best_of(scores.round(_RESOLUTION), hits.chunk.shape[1])
+            chunk, score = select_best(scores.round(_RESOLUTION), hits.chunk.shape[1])
             hits.chunk[query, : len(chunk)], hits.score[query, : len(score)] = chunk, score
         return hits
 

@@ -18,7 +18,7 @@ from components.limits import too_small
 from components.testset.protocols import SourceCorpus, Task
 from components.testset.records import EvidenceSet, Extract
 from components.testset.windows import windows
-from components.text.near_duplicates import CONTAINED_SHINGLE_CHARACTERS, Shingles, overlap, shingles_of
+from components.text.near_duplicates import CONTAINED_SHINGLE_CHARACTERS, Shingles, hash_shingles, overlap
 
 _FAIR_SHARE = 0.5
 """Share of the facts in a document's best piece. Pieces with fewer facts are not used."""
@@ -168,7 +168,7 @@ def _are_copies(one: Extract, other: Extract, most_contained: float) -> bool:
 @lru_cache(maxsize=256)
 def _shingles(text: str) -> Shingles:
     """Return the shingles of a text, cached because a piece is compared with many others."""
-    return shingles_of(text, CONTAINED_SHINGLE_CHARACTERS)
+    return hash_shingles(text, CONTAINED_SHINGLE_CHARACTERS)
 
 
 def _set(name: str, extracts: tuple[Extract, ...], near: tuple[str, ...] = ()) -> EvidenceSet:

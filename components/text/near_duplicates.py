@@ -71,7 +71,7 @@ def _candidate_pairs(texts: Sequence[str], threshold: float) -> Iterator[tuple[i
     multipliers = np.random.default_rng(_SEED).integers(1, 2**63, size=_N_HASHES, dtype=np.uint64) * 2 + 1
     with_shingles = []
     for row, text in enumerate(texts):
-        shingles = shingles_of(text)
+        shingles = hash_shingles(text)
         if len(shingles):
             signatures[row] = _minima(shingles, multipliers)
             with_shingles.append(row)
@@ -100,7 +100,7 @@ class _Similarities:
 
     def _shingles_of(self, row: int) -> Shingles:
         if row not in self._shingles:
-            shingles = shingles_of(self._texts[row])
+            shingles = hash_shingles(self._texts[row])
             while self._shingles and self._n_cached + len(shingles) > _MAX_CACHED:
                 self._n_cached -= len(self._shingles.pop(next(iter(self._shingles))))
             self._shingles[row] = shingles
@@ -108,7 +108,7 @@ class _Similarities:
         return self._shingles[row]
 
 
-def shingles_of(text: str, n_characters: int = SHINGLE_CHARACTERS) -> Shingles:
+def hash_shingles(text: str, n_characters: int = SHINGLE_CHARACTERS) -> Shingles:
     """Return the distinct shingles of a text as sorted hashes."""
     characters = np.frombuffer("".join(text.split()).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
     n = len(characters) - n_characters + 1
@@ -138,8 +138,8 @@ def contained_share(text: str, others: Sequence[str]) -> float:
     """Return the share of a text's shingles, of 8 characters, that the others contain together, or 0 if it has no
     shingles.
     """
-    shingles = shingles_of(text, CONTAINED_SHINGLE_CHARACTERS)
-    shared = [np.isin(shingles, shingles_of(other, CONTAINED_SHINGLE_CHARACTERS)) for other in others]
+    shingles = hash_shingles(text, CONTAINED_SHINGLE_CHARACTERS)
+    shared = [np.isin(shingles, hash_shingles(other, CONTAINED_SHINGLE_CHARACTERS)) for other in others]
     return float(np.any(shared, axis=0).mean()) if shared and len(shingles) else 0.0
 
 

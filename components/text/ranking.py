@@ -27,7 +27,7 @@ def sort_hits(chunk: NDArray[np.int32], score: NDArray[np.float32], depth: int) 
     return hits
 
 
-def best_of(score: NDArray[np.float32], depth: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+def select_best(score: NDArray[np.float32], depth: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Return (positions, scores) of the `depth` best positive entries of one dense row of scores; ties by position."""
     positive = np.flatnonzero(score > 0)
     if len(positive) > depth:  # narrow down first: sorting all of a large corpus per query would dominate the search

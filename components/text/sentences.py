@@ -30,7 +30,7 @@ def sentence_ends(text: str) -> NDArray[np.int32]:
     return np.array(ends, dtype=np.int32)
 
 
-def sentences_of(text: str) -> tuple[str, ...]:
+def split_sentences(text: str) -> tuple[str, ...]:
     """Return the sentences of a text in order, each on one line, without blank ones."""
     starts = [0, *(ends := sentence_ends(text).tolist())]
     sentences = (" ".join(text[start:end].split()) for start, end in zip(starts, ends, strict=False))

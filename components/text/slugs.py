@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 
-def slugs_of(names: Iterable[str]) -> dict[str, str]:
+def make_slugs(names: Iterable[str]) -> dict[str, str]:
     """Return a slug for every non-blank name, all distinct (except for names that `make_slug` treats as equal).
 
     The slug of an ASCII name with a letter or digit is the name in lower case with underscores, if no other name shares

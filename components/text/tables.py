@@ -35,7 +35,7 @@ def segment(texts: Sequence[str], tokenizer: Tokenizer | None) -> Segments:
     return Segments(*_concatenate(token_rows), *_concatenate([sentence_ends(text) for text in texts]))
 
 
-def segments_of(segments: Segments, spans: Spans) -> Segments:
+def cut_segments(segments: Segments, spans: Spans) -> Segments:
     """Return the segments of spans as if each span were a document. A token or sentence ends no later than its span."""
     return Segments(
         *_concatenate(_ends_within(segments.token_offsets, segments.token_ends, spans)),

@@ -86,7 +86,7 @@ def _import(path: str) -> Any:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a user's module may raise anything
-        raise _NotImported(line_of(error)) from error
+        raise _NotImported(format_exception(error)) from error
 
 
 def function_problems(
@@ -123,7 +123,7 @@ def has_parameter(function: Callable[..., object], name: str) -> bool:
         return False
 
 
-def line_of(error: BaseException) -> str:
+def format_exception(error: BaseException) -> str:
     """Return the type and the message of an exception as one line."""
     try:
         return " ".join(f"{type(error).__name__}: {error}".split())

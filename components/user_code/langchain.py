@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from components.errors import ComponentError
 from components.pretrained.model_folder import missing_packages
-from components.user_code.calls import Parameters, function_problems, import_object, import_problems, line_of
+from components.user_code.calls import Parameters, format_exception, function_problems, import_object, import_problems
 from components.user_code.langchain_runs import Recorded, langchain_handler
 from components.user_code.passages import BadReply, preview
 
@@ -61,7 +61,7 @@ def runnable_at(path: str, parameters: Parameters) -> "tuple[Runnable[Any, Any],
     try:
         built = target(**parameters)
     except Exception as error:
-        raise ComponentError(f"{path}: the function failed ({line_of(error)}), expected {_EXAMPLE}") from error
+        raise ComponentError(f"{path}: the function failed ({format_exception(error)}), expected {_EXAMPLE}") from error
     if not _is_runnable(built):
         raise ComponentError(f"{path}: the function returned {preview(built)}, expected a Runnable")
     return built, {}

@@ -5,7 +5,7 @@ from typing import Any
 
 from components.errors import ComponentError
 from components.pretrained.model_folder import missing_packages
-from components.user_code.calls import Parameters, function_problems, import_object, import_problems, line_of
+from components.user_code.calls import Parameters, format_exception, function_problems, import_object, import_problems
 
 _OF_GROUP = {"pipeline": "a query engine", "retriever": "a retriever or a query engine"}
 _OR_FUNCTION = "or a function that returns one, e.g. my_app.engine:engine"
@@ -44,7 +44,7 @@ def engine_at(path: str, parameters: Parameters, group: str) -> Any:
     try:
         built = target(**parameters)
     except Exception as error:
-        raise ComponentError(f"{path}: the function failed ({line_of(error)})") from error
+        raise ComponentError(f"{path}: the function failed ({format_exception(error)})") from error
     for problem in _kind_problems(built, group):
         raise ComponentError(f"{path}: the function returned an object {problem}")
     return built

@@ -51,7 +51,7 @@ def read_passages(value: object) -> list[GivenPassage]:
     return passages
 
 
-def fields_of(value: object, location: str, expected: str) -> Mapping[str, object]:
+def read_fields(value: object, location: str, expected: str) -> Mapping[str, object]:
     """Return a mapping, or the fields of a dataclass. Raises BadReply for anything else."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
@@ -60,7 +60,7 @@ def fields_of(value: object, location: str, expected: str) -> Mapping[str, objec
     raise BadReply(f"{location}: got {preview(value)}, expected {expected}")
 
 
-def text_of(value: object, location: str) -> str:
+def read_text(value: object, location: str) -> str:
     """Return a string without halves of characters. Raises BadReply for anything else."""
     if not isinstance(value, str):
         raise BadReply(f"{location}: got {preview(value)}, expected a string")
@@ -75,9 +75,9 @@ def preview(value: object) -> str:
 def _passage(value: object, location: str) -> GivenPassage:
     if isinstance(value, str):
         return GivenPassage(whole_characters(value))
-    record = fields_of(value, location, "a text, or a record with `text`")
+    record = read_fields(value, location, "a text, or a record with `text`")
     start = record.get("start")
     if start is not None and not (type(start) is int and start >= 0):
         raise BadReply(f"{location}.start: got {preview(start)}, expected a position in the document, from 0")
-    hints = {name: text_of(record.get(name) or "", f"{location}.{name}") for name in ("document_id", "source")}
-    return GivenPassage(text_of(record.get("text"), f"{location}.text"), **hints, start=start)
+    hints = {name: read_text(record.get(name) or "", f"{location}.{name}") for name in ("document_id", "source")}
+    return GivenPassage(read_text(record.get("text"), f"{location}.text"), **hints, start=start)

@@ -6,7 +6,7 @@ from textwrap import wrap
 from typing import Any, NoReturn
 
 from components.secrets.given import misplaced_in_value
-from components.secrets.known import variable_of
+from components.secrets.known import find_variable
 from components.secrets.mask import current_mask, masked
 from runner.console.documentation import docs_note
 
@@ -41,8 +41,8 @@ class CommandParser(argparse.ArgumentParser):
         words = list(sys.argv[1:] if args is None else args)
         if holder := next((word for word in words if current_mask().holds_known(word)), ""):
             self.error(
-                f"an argument holds the secret of the environment variable {variable_of(holder)}, and output and files "
-                "repeat arguments; leave it out, or unset or rename the variable if it is no secret"
+                f"an argument holds the secret of the environment variable {find_variable(holder)}, and output and "
+                "files repeat arguments; leave it out, or unset or rename the variable if it is no secret"
             )
         return super().parse_known_args(words, namespace)
 

@@ -30,7 +30,7 @@ def prose(*pieces: str) -> Prose:
     return Prose(pieces)
 
 
-def digits_of(values: Iterable[float | None]) -> int:
+def count_decimals(values: Iterable[float | None]) -> int:
     """Return the number of decimals: four for scores, one for lengths and counts, which reach 10 and more."""
     return 1 if max((abs(value) for value in values if value is not None), default=0.0) >= 10 else 4
 

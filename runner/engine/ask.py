@@ -265,7 +265,7 @@ def request_keys(llm: LLM, requests: Sequence[Request]) -> list[str]:
     A model with a temperature above 0 draws its answers. It is asked once for each of several equal requests, and a
     number in the key distinguishes them.
     """
-    keys = [_key_of(llm, request) for request in requests]
+    keys = [_make_key(llm, request) for request in requests]
     if not getattr(llm, "temperature", 0.0):
         return keys
     seen: Counter[str] = Counter()
@@ -276,7 +276,7 @@ def request_keys(llm: LLM, requests: Sequence[Request]) -> list[str]:
     return numbered
 
 
-def _key_of(llm: LLM, request: Request) -> str:
+def _make_key(llm: LLM, request: Request) -> str:
     messages = [[message.role, message.content] for message in request.messages]
     schema = None if request.json_schema is None else describe(request.json_schema)
     key = key_of([messages, schema, request.draw])

@@ -11,7 +11,7 @@ from dataclasses import replace
 from components.errors import ComponentError
 from components.protocols import LLM
 from components.records import Answer, AnswerState, ErrorClass, Request
-from components.secrets.known import variables_of
+from components.secrets.known import find_variables
 from components.secrets.mask import Mask, current_mask, masked
 
 _TEXTS = ("text", "error", "thoughts")
@@ -86,7 +86,7 @@ def without_secrets_in(
             safe = safe_answer(answer, mask)
             if hidden is not None and (safe.text, safe.thoughts) != (answer.text, answer.thoughts):
                 hidden[answer.request_id] = sorted(
-                    set(variables_of(f"{answer.thoughts}{answer.text}{answer.thoughts}"))
+                    set(find_variables(f"{answer.thoughts}{answer.text}{answer.thoughts}"))
                 )
             yield safe
 

@@ -10,7 +10,7 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from runner.engine.source_code import code_of
+from runner.engine.source_code import hash_code
 
 _PACKAGES = """
     rag-grid hydra-core mlflow numpy scipy pandas pyarrow scikit-learn faiss-cpu bm25s jieba rjieba tiktoken sacrebleu
@@ -94,7 +94,7 @@ def versions_of_results(packages: Iterable[str] = ()) -> dict[str, str]:
     """
     facts = installed_versions()
     for package in ("components", "runner", *packages):
-        if code := code_of(package):
+        if code := hash_code(package):
             facts[f"the code of {package}"] = code[:_DIGITS_SHOWN]
     return facts
 

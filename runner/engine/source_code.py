@@ -72,7 +72,7 @@ def has_own_name(cls: type) -> bool:
     return found is cls
 
 
-def code_of(package: str) -> str:
+def hash_code(package: str) -> str:
     """Return the SHA-256 (hex) of the files of a top-level package. "" for a package without files.
 
     The files are those that this process loaded for a run, otherwise the installed ones.

@@ -15,7 +15,7 @@ from components.loading import loading_seconds
 from components.openai_server.gate import Gate, use_gate
 from components.openai_server.received import use_received
 from components.pretrained.load_once import declare_needed
-from components.secrets.known import mark_variables_of
+from components.secrets.known import mark_variables
 from components.secrets.mask import masked
 from components.text.normalize import whole_characters
 from runner.engine import environment
@@ -279,7 +279,7 @@ def _compute(stage: Stage[T], run: Run) -> T:
     another BaseException, which would end the sweep, and if a file in the key has changed.
     """
     for part in stage.components():
-        mark_variables_of(part)
+        mark_variables(part)
     process, exit_code = os.getpid(), 1
     try:
         result = stage.make(run)

@@ -6,8 +6,8 @@ from components.errors import ConfigError, DataError
 from components.json_value import Json
 from components.judges.graded import Graded
 from runner.engine.plugins.plugin_loading import load_plugins
-from runner.labels.label_files import NOT_APPLICABLE, LabelledItem, metrics_of
-from runner.pipeline.building import build_component, plugins_of
+from runner.labels.label_files import NOT_APPLICABLE, LabelledItem, list_metrics
+from runner.pipeline.building import build_component, read_plugins
 from runner.pipeline.settings import JudgeSettings
 
 
@@ -17,10 +17,10 @@ def labelled_graders(config: Mapping[str, Json], items: Sequence[LabelledItem]) 
     Raises ConfigError for a metric that the judge does not grade. Raises DataError for a label that is not one of the
     grader's grades, and for an item that lacks a field that the judge reads.
     """
-    load_plugins(plugins_of(config))
-    settings: JudgeSettings = build_component(config["judge"], JudgeSettings, "judge", plugins_of(config))
+    load_plugins(read_plugins(config))
+    settings: JudgeSettings = build_component(config["judge"], JudgeSettings, "judge", read_plugins(config))
     graders = {grader.name: grader for grader in settings.scores.values() if isinstance(grader, Graded)}
-    labelled = metrics_of(items)
+    labelled = list_metrics(items)
     if unknown := [name for name in labelled if name not in graders]:
         raise ConfigError(
             f"--judge: got labels of {', '.join(unknown)}, which this judge does not grade; it grades "

@@ -247,6 +247,6 @@ def _turns(record: Record, location: str) -> Iterator[Turn]:
         yield Turn(required_text(fields, "question", turn_location), required_text(fields, "answer", turn_location))
 
 
-def metrics_of(items: Iterable[LabelledItem]) -> list[str]:
+def list_metrics(items: Iterable[LabelledItem]) -> list[str]:
     """Return the names of the metrics that have a label, in order of appearance."""
     return list(dict.fromkeys(name for item in items for name in item.labels))

@@ -28,7 +28,7 @@ class Rated:
     remark: str
 
 
-def questions_of(items: Sequence[LabelledItem]) -> list[int]:
+def number_questions(items: Sequence[LabelledItem]) -> list[int]:
     """Return the number of each item's question. Items with the same id or the same words have the same number."""
     samples = [item.judged.sample for item in items]
     return [int(question) for question in component_ids([[("id", sample.id), sample.question] for sample in samples])]
@@ -38,7 +38,7 @@ def rate_items(grader: Graded, items: Sequence[LabelledItem], store: Store) -> l
     """Return the judge's grade of every item that has a label of its metric. Replies are stored."""
     labelled = [
         (item, question)
-        for item, question in zip(items, questions_of(items), strict=True)
+        for item, question in zip(items, number_questions(items), strict=True)
         if grader.name in item.labels
     ]
     ask = asker_for(grader.llm, judge_purpose(grader), store)

@@ -14,7 +14,7 @@ from components.json_value import Json
 from runner.launch.request import settings_fields
 from runner.pipeline.cell import Cell
 from runner.pipeline.planned import Job
-from runner.results.cell_axes import key_of, level, place_of
+from runner.results.cell_axes import level, parse_override_key, parse_place
 
 Config = Mapping[str, Json]
 _WITHOUT_SHARED = ("pipeline",)
@@ -22,14 +22,14 @@ _WITHOUT_SHARED = ("pipeline",)
 _Loader: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-def job_of(config: DictConfig) -> Job:
+def convert_job(config: DictConfig) -> Job:
     """Return a composed configuration (with its `hydra` node) as plain data, with its axes."""
     hydra = config.hydra
     plain = plain_config(config)
     choices: Json = OmegaConf.to_container(hydra.runtime.choices)
     task_overrides: Json = OmegaConf.to_container(hydra.overrides.task)
     overrides = tuple(filter_overrides(task_overrides))
-    return Job(plain, axes_of(plain, choices, overrides), overrides)
+    return Job(plain, name_axes(plain, choices, overrides), overrides)
 
 
 def plain_config(config: DictConfig) -> dict[str, Json]:
@@ -64,15 +64,15 @@ def plain_part(config: DictConfig, name: str) -> Json:
     return OmegaConf.to_container(node, resolve=True) if OmegaConf.is_config(node) else node
 
 
-def axes_of(config: Config, choices: Mapping[str, str | None], overrides: Sequence[str]) -> dict[str, Json]:
+def name_axes(config: Config, choices: Mapping[str, str | None], overrides: Sequence[str]) -> dict[str, Json]:
     """Return the axes by name: groups in the order of the cell's fields, then `named_settings`, then overrides.
 
     `config` is plain and resolved, `choices` are Hydra's (the option of every group), `overrides` are the cell's.
     """
-    names = [*_named_settings(), *map(key_of, overrides)]
+    names = [*_named_settings(), *map(parse_override_key, overrides)]
     axes: dict[str, Json] = {group: choices[group] for group in _axis_fields() if group in choices}
     for name in names:
-        path = place_of(name)  # the name may be of an option for another place: "llm@judge.llm"
+        path = parse_place(name)  # the name may be of an option for another place: "llm@judge.llm"
         if path.split(".")[0] in _axis_fields() and path not in choices:
             axes[path] = choices.get(name) or _axis_value(_select(config, path))
     return axes

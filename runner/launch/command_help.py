@@ -102,7 +102,7 @@ def command_help() -> str:
 
 def _line(group: str, purpose: str, default: str | None) -> str:
     first = (default, *SHOWN_FIRST.get(group, ()))
-    options = sorted(options_of(group), key=lambda option: first.index(option) if option in first else len(first))
+    options = sorted(list_options(group), key=lambda option: first.index(option) if option in first else len(first))
     return f"  {group:<13}{purpose:<{_OPTIONS_FROM - 15}}{_abbreviate(options, _WIDTH - _OPTIONS_FROM)}"
 
 
@@ -115,7 +115,7 @@ def _abbreviate(options: Sequence[str], n_columns: int) -> str:
     return f"{len(options)} options"
 
 
-def options_of(group: str) -> list[str]:
+def list_options(group: str) -> list[str]:
     """Return the names of our options of a group."""
     folder = files("sweeps") if group == "sweeps" else files("conf").joinpath(group)
     return option_names(folder)

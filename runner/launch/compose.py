@@ -16,7 +16,7 @@ from runner.launch import grid_launcher
 from runner.launch.axis_naming import plain_config
 from runner.launch.hydra_state import isolated_hydra
 from runner.launch.overrides import refuse_secrets
-from runner.results.cell_axes import key_of
+from runner.results.cell_axes import parse_override_key
 
 _MOST_OPTIONS = 4
 """Most options of a group that a message lists."""
@@ -78,7 +78,7 @@ def _replaced_settings(overrides: Sequence[str]) -> str:
     """Return a message about an override such as run=x, which sets a node of settings to a plain value, or
     "" if no override does.
     """
-    values = {key_of(each): each.partition("=")[2] for each in overrides}
+    values = {parse_override_key(each): each.partition("=")[2] for each in overrides}
     plain = {key: value for key, value in values.items() if "." not in key and not value.startswith("{")}
     settings = compose_config([]) if plain else {}
     for key, value in plain.items():
@@ -121,7 +121,7 @@ def _advice(key: str, missing: str, overrides: Sequence[str]) -> str:
 
 def _chosen_options(group: str, overrides: Sequence[str]) -> list[str]:
     """Return the options of a group that the overrides name; none for a default."""
-    values = [each.partition("=")[2] for each in overrides if key_of(each) == group]
+    values = [each.partition("=")[2] for each in overrides if parse_override_key(each) == group]
     return values[-1].split(",") if values else []
 
 

@@ -22,11 +22,11 @@ from omegaconf.errors import OmegaConfBaseException
 
 from components.json_value import Json
 from components.secrets.mask import without_secrets
-from runner.launch.axis_naming import axes_of, fill_open_places, plain_config, plain_part
+from runner.launch.axis_naming import fill_open_places, name_axes, plain_config, plain_part
 from runner.launch.hydra_folders import job_folder
 from runner.launch.overrides import unknown_key
 from runner.pipeline.planned import Job
-from runner.results.cell_axes import key_of, place_of
+from runner.results.cell_axes import parse_override_key, parse_place
 
 CONFIG_FOLDER = ".hydra"
 _NO_VALUE = object()
@@ -64,16 +64,16 @@ class JobComposer:
         """
         values: dict[str, set[str]] = {}
         for override in {override for job in jobs for override in job}:
-            values.setdefault(key_of(override), set()).add(override)
+            values.setdefault(parse_override_key(override), set()).add(override)
         self._options_vary = any(len(options) > 1 and "." not in key for key, options in values.items())
         composed = [self.compose(overrides, number) for number, overrides in enumerate(jobs)]
         applied = {override for job in composed for override in job.overrides}
         for override in dict.fromkeys(override for job in jobs for override in job if override not in applied):
-            key = key_of(override)
+            key = parse_override_key(override)
             if values[key].isdisjoint(applied):
                 raise HydraException(f"Could not override '{key}'.")
             if each_value:
-                group = place_of(key).partition(".")[0]
+                group = parse_place(key).partition(".")[0]
                 raise HydraException(f"{override}: applies to no cell, because every {group} beside it lacks the field")
         return composed
 
@@ -89,7 +89,7 @@ class JobComposer:
             composition = self._composition(overrides)
             plain, unresolved = composition.with_values([])
         task_overrides = tuple(filter_overrides(overrides))
-        job = Job(plain, axes_of(plain, composition.choices, task_overrides), task_overrides)
+        job = Job(plain, name_axes(plain, composition.choices, task_overrides), task_overrides)
         return ComposedJob(job, unresolved, tuple(overrides), composition.folder_of(parsed, number))
 
     def _select_applicable(self, overrides: Sequence[str]) -> Sequence[str]:

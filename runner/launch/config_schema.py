@@ -31,7 +31,7 @@ from components.json_value import Json
 from runner.engine.executors.protocol import Executor
 from runner.launch.grid_sweeper import SweeperSettings
 from runner.launch.option_names import option_names
-from runner.pipeline.building import members_of
+from runner.pipeline.building import list_members
 from runner.pipeline.cell import Cell
 
 Schema = dict[str, Json]
@@ -95,8 +95,8 @@ def _preset_schema(writer: "_Writer", options: Mapping[str, Sequence[str]]) -> S
 
 def _option_schema(writer: "_Writer", kind: Annotation, options: Mapping[str, Sequence[str]]) -> Schema:
     defaults = {"defaults": _defaults(options)}
-    nodes = {_path_of(cls): writer.node_of(cls, defaults) for cls in _classes_of(kind)}
-    return _one_of(nodes, is_open=any(map(_is_protocol, _kinds_in(kind))))
+    nodes = {_dotted_path(cls): writer.node_of(cls, defaults) for cls in _find_classes(kind)}
+    return _any_class_schema(nodes, is_open=any(map(_is_protocol, _kinds_in(kind))))
 
 
 def _sweeper(writer: "_Writer") -> Schema:
@@ -146,11 +146,11 @@ class _Writer:
         """Return the schema of every field of a dataclass."""
         hints = get_type_hints(cls)
         fields = [field for field in dataclasses.fields(cls) if field.init]
-        return {field.name: {**_description_of(cls, field), **self._schema_of(hints[field.name])} for field in fields}
+        return {field.name: {**_describe_field(cls, field), **self._schema_of(hints[field.name])} for field in fields}
 
     def node_of(self, cls: type, more: Mapping[str, Json]) -> Schema:
         """Return the schema of a node of a class, with `more` properties. All fields may be missing."""
-        target = {"_target_": {"const": _path_of(cls)}}
+        target = {"_target_": {"const": _dotted_path(cls)}}
         return {
             "description": _first_paragraph(cls),
             "type": "object",
@@ -185,19 +185,19 @@ class _Writer:
         name = "_or_".join(kind.__name__ for kind in kinds)
         if name not in self.definitions:
             self.definitions[name] = {}  # classes may contain components of their own kind
-            nodes = {_path_of(cls): self._reference_to_class(cls) for kind in kinds for cls in _classes_of(kind)}
-            self.definitions[name] |= _one_of(nodes, is_open=any(map(_is_protocol, kinds)))
+            nodes = {_dotted_path(cls): self._reference_to_class(cls) for kind in kinds for cls in _find_classes(kind)}
+            self.definitions[name] |= _any_class_schema(nodes, is_open=any(map(_is_protocol, kinds)))
         return {"$ref": f"#/$defs/{name}"}
 
     def _reference_to_class(self, cls: type) -> Schema:
-        name = _path_of(cls)
+        name = _dotted_path(cls)
         if name not in self.definitions:
             self.definitions[name] = {}
             self.definitions[name] |= self.node_of(cls, {})
         return {"$ref": f"#/$defs/{name}"}
 
 
-def _one_of(nodes: Mapping[str, Schema], *, is_open: bool) -> Schema:
+def _any_class_schema(nodes: Mapping[str, Schema], *, is_open: bool) -> Schema:
     """Return the schema of a node of one of these classes, by their paths; `is_open` accepts classes of plugins.
 
     A node with `_target_` is compared with that class only. So errors concern its fields, and comparing is fast.
@@ -216,7 +216,7 @@ def _target_schema(path: str) -> Schema:
     return {"properties": {"_target_": {"const": path}}}
 
 
-def _path_of(cls: type) -> str:
+def _dotted_path(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
@@ -232,7 +232,7 @@ def _is_node(kind: Annotation) -> bool:
     return is_class and not issubclass(kind, Enum | types.NoneType) and kind not in (*_PLAIN, str)
 
 
-def _classes_of(kind: Annotation) -> list[type]:
+def _find_classes(kind: Annotation) -> list[type]:
     """Return the classes that a node of this kind may name: the settings themselves, or the components of a role."""
     classes: list[type] = []
     for each in _kinds_in(kind):
@@ -247,7 +247,7 @@ def _is_protocol(kind: type) -> bool:
 
 def _implements(cls: type, protocol: type) -> bool:
     """Return True if a class has all members of a protocol, methods with as many parameters."""
-    return all(name in _names_in(cls) and _agrees(cls, protocol, name) for name in members_of(protocol))
+    return all(name in _names_in(cls) and _agrees(cls, protocol, name) for name in list_members(protocol))
 
 
 def _agrees(cls: type, protocol: type, name: str) -> bool:
@@ -293,7 +293,7 @@ def _names_in(cls: type) -> frozenset[str]:
     return frozenset({*dir(cls), *(field.name for field in dataclasses.fields(cls))})
 
 
-def _description_of(cls: type, field: "dataclasses.Field[object]") -> Schema:
+def _describe_field(cls: type, field: "dataclasses.Field[object]") -> Schema:
     """Return the description and the default of a field, if it has them."""
     text = _comments().get((cls, field.name)) or _field_docstrings(cls).get(field.name, "")
     default = field.default.value if isinstance(field.default, Enum) else field.default
@@ -323,7 +323,7 @@ def _field_docstrings(cls: type) -> Mapping[str, str]:
 @cache
 def _comments() -> Mapping[tuple[type, str], str]:
     """Return the comments on fields in `conf/`, by class and field. The first file that has one counts."""
-    classes = {_path_of(cls): cls for cls in (*_components(), *_executors())}
+    classes = {_dotted_path(cls): cls for cls in (*_components(), *_executors())}
     kinds = get_type_hints(Cell)
     comments: dict[tuple[type, str], str] = {}
     for path in ["config.yaml", *(f"{group}/{name}.yaml" for group, names in _options(None).items() for name in names)]:

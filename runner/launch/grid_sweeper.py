@@ -69,7 +69,7 @@ def expand(
     first values of all axes are the base, which comes first. Each other job differs from the base in one axis or in one
     group of coupled axes. Raises ConfigError for invalid groups, and for more than `max_cells` jobs.
     """
-    groups = groups_of(axes, coupled)
+    groups = group_keys(axes, coupled)
     lengths = [len(axes[group[0]]) for group in groups]
     require_fewer_cells(1 + sum(n - 1 for n in lengths) if one_at_a_time else prod(lengths), max_cells)
     steps: list[list[Step]] = [list(zip(*(axes[key] for key in group), strict=True)) for group in groups]
@@ -100,7 +100,7 @@ def _sort_overrides(axes: Axes, keys: Sequence[str], overrides: Sequence[str]) -
     return [by_key[key] for key in axes]
 
 
-def groups_of(axes: Axes, coupled: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+def group_keys(axes: Axes, coupled: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
     """Return the keys that advance together, in the order of the axes. Uncoupled keys form groups of one."""
     _check(axes, coupled)
     key_of = {_name(key): key for key in axes}

@@ -28,15 +28,15 @@ def planned_headline(cells: Sequence[PlannedCell], store: Store) -> tuple[str, l
     """Return the metric that ranks the planned cells, "" for the default order, and a line that explains it.
 
     A line also says that nothing can rank the cells. There is no line if the user named the metric or the order is the
-    default. `headline_of` chooses the metric, with two exceptions. A metric of retrieval is replaced if less than half
-    of the samples have gold. The first metric of answers that at least half of the samples can have then takes its
+    default. `choose_headline` chooses the metric, with two exceptions. A metric of retrieval is replaced if less than
+    half of the samples have gold. The first metric of answers that at least half of the samples can have then takes its
     place. A metric that does not see a swept axis is replaced too: see `_coverage_axes`.
     """
     configs = [cell.request.cell for cell in cells]
     data = {cell.graph.data.key: cell.graph.data for cell in cells}
     if not configs[0].run.headline and _lacks_measures(configs, data.values()):
-        return headline_of(configs), [_NOTHING]
-    name = headline_of(
+        return choose_headline(configs), [_NOTHING]
+    name = choose_headline(
         configs, has_answer_parts=any(each.notes.get("n_samples_with_answer_parts") for each in data.values())
     )
     if not name or configs[0].run.headline:
@@ -110,7 +110,7 @@ def _answer_headline(cells: Sequence[PlannedCell], data: Data, store: Store) -> 
     return next((each.name for each in metrics.ranking(names) if 2 * len(each.rows) >= data.n_samples), "")
 
 
-def headline_of(cells: Sequence[Cell], *, has_answer_parts: bool = False) -> str:
+def choose_headline(cells: Sequence[Cell], *, has_answer_parts: bool = False) -> str:
     """Return `run.headline`. If it is empty, return "" for the default order, or the metric of an exception.
 
     Handles given passages and answer parts; `planned_headline` handles the other two exceptions of

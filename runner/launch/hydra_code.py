@@ -16,7 +16,7 @@ from components.errors import ConfigError
 from components.json_value import Json
 from components.secrets.given import misplaced_secrets, named_variables
 from components.secrets.known import mark_variable
-from runner.engine.plugins.named_code import class_errors, package_of, remedy
+from runner.engine.plugins.named_code import class_errors, remedy, top_package
 from runner.engine.plugins.trusted_packages import is_within
 from runner.launch.log_code import log_problems
 
@@ -76,8 +76,8 @@ def require_known_code(config: DictConfig) -> None:
     _mark_variables(config)
     if secrets := list(_secret_problems(config)):
         raise HydraException(str(ConfigError(secrets)))
-    plugins = _plugins_of(config)
-    problems = [problem for name in _GUARDED for problem in _problems_of(config, name, plugins)]
+    plugins = _read_plugins(config)
+    problems = [problem for name in _GUARDED for problem in _find_problems(config, name, plugins)]
     problems += _variable_problems(config)
     problems += [] if problems else _unlimited_sweepers(config)
     if "_target_" in config.hydra:
@@ -118,7 +118,7 @@ def _secret_problems(config: DictConfig) -> Iterator[str]:
     yield from misplaced_secrets(plain, path="hydra")
 
 
-def _plugins_of(config: DictConfig) -> tuple[str, ...]:
+def _read_plugins(config: DictConfig) -> tuple[str, ...]:
     """Return the packages in `run.plugins`. () if the entry is malformed: building the cell reports that."""
     try:
         packages = OmegaConf.select(config, "run.plugins" if "run" in config else "plugins")
@@ -127,7 +127,7 @@ def _plugins_of(config: DictConfig) -> tuple[str, ...]:
     return tuple(name for name in packages if isinstance(name, str)) if isinstance(packages, ListConfig) else ()
 
 
-def _problems_of(config: DictConfig, name: str, plugins: Sequence[str]) -> Iterator[str]:
+def _find_problems(config: DictConfig, name: str, plugins: Sequence[str]) -> Iterator[str]:
     reader = _Reader()
     place = f"hydra.{name}"
     plain = reader.plain(config.hydra._get_node(name), place)
@@ -207,7 +207,7 @@ def _target_problems(node: Json, place: str, name: str, plugins: Sequence[str]) 
         return
     if (
         name in _UNFIT
-        and package_of(target) == "hydra_plugins"
+        and top_package(target) == "hydra_plugins"
         and not (name == "launcher" and is_within(target, plugins))
     ):
         yield f"hydra/{name}: got {target}, {_UNFIT[name]}"
@@ -215,7 +215,7 @@ def _target_problems(node: Json, place: str, name: str, plugins: Sequence[str]) 
         known = f"{', '.join(sorted(shipped))}, or a class of a package that run.plugins names"
         yield f"{place}._target_: got {target!r}, expected {known}{remedy(target)}"
     else:
-        yield from class_errors(target, f"{place}._target_", _base_of(name))
+        yield from class_errors(target, f"{place}._target_", _find_base(name))
 
 
 def _unlimited_sweepers(config: DictConfig) -> list[str]:
@@ -231,7 +231,7 @@ def _unlimited_sweepers(config: DictConfig) -> list[str]:
     ]
 
 
-def _base_of(name: str) -> type:
+def _find_base(name: str) -> type:
     """Return the base class that a custom class for one of Hydra's nodes must extend.
 
     Imported late, because Hydra reloads its plugins.

@@ -11,7 +11,7 @@ from components.secrets.given import misplaced_in_override, named_variables
 from components.secrets.known import mark_variable
 from components.secrets.mask import current_mask
 from components.text.brackets import bracket_depth
-from runner.results.cell_axes import key_of
+from runner.results.cell_axes import parse_override_key
 
 _PLAIN = re.compile(r"[\w.,:/=+~@%*|-]*", re.ASCII)
 _QUOTED_OR_NESTED = re.compile(r"['\"\[\]{}$\\]")
@@ -33,7 +33,7 @@ def quote_values(arguments: Sequence[str]) -> list[str]:
         if argument.lstrip("+~").startswith("=")
     ]
     problems += [
-        f"{key_of(argument)}: got a value with {depth:,} nested brackets, expected at most {_DEEPEST}"
+        f"{parse_override_key(argument)}: got a value with {depth:,} nested brackets, expected at most {_DEEPEST}"
         for argument in arguments
         if (depth := bracket_depth(argument)) > _DEEPEST
     ]

@@ -32,7 +32,7 @@ from runner.launch.hydra_code import require_known_code
 from runner.launch.hydra_folders import require_results_folder
 from runner.launch.overrides import unknown_key
 from runner.launch.plain_yaml import require_plain_yaml
-from runner.results.cell_axes import key_of
+from runner.results.cell_axes import parse_override_key
 
 Pickles = dict[tuple[object, ...], bytes]
 
@@ -133,7 +133,7 @@ def _load_sweep(
             config = load(list(passed.values()), RunMode.MULTIRUN, *arguments, **options)
         except HydraException as error:
             unknown = unknown_key(error)
-            affected = [each for each, now in passed.items() if now == each and key_of(each) == unknown]
+            affected = [each for each, now in passed.items() if now == each and parse_override_key(each) == unknown]
             if not affected or "." not in unknown:
                 raise
             for each in affected:

@@ -11,10 +11,10 @@ from components.secrets.known import mark_variable
 from components.secrets.mask import current_mask
 from runner.engine.plugins.plugin_loading import load_plugins
 from runner.launch.headline import headline_problems
-from runner.pipeline.building import CellBuilder, plugins_of
+from runner.pipeline.building import CellBuilder, read_plugins
 from runner.pipeline.cell import Cell
 from runner.pipeline.planned import CellRequest, Job
-from runner.results.cell_axes import key_of
+from runner.results.cell_axes import parse_override_key
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ def _ignored_settings(cell: Cell, job: Job) -> list[str]:
     Ignored settings of a preset are not errors. They may be for other executors, and this executor reports them when it
     starts.
     """
-    keys = [f"{key_of(override)}." for override in job.overrides]
+    keys = [f"{parse_override_key(override)}." for override in job.overrides]
     ignored = {f"executor.{name}": reason for name, reason in cell.executor.ignored_settings().items()}
     return [f"{name}: {reason}" for name, reason in ignored.items() if any(f"{name}.".startswith(key) for key in keys)]
 
@@ -57,7 +57,7 @@ def check_jobs(jobs: Sequence[Job]) -> list[CellRequest]:
     jobs.
     """
     _refuse_secrets(jobs)
-    for package in load_plugins({package for job in jobs for package in plugins_of(job.config)}):
+    for package in load_plugins({package for job in jobs for package in read_plugins(job.config)}):
         log.warning(
             "%s: reloaded, because its files, or files of packages connected by imports, may be newer than the "
             "imported code",

@@ -23,7 +23,7 @@ from runner.console.display import escape_control, say_error
 from runner.console.ending_signals import replaced_interrupts
 from runner.console.own_packages import add_working_directory
 from runner.launch import grid_launcher
-from runner.launch.axis_naming import job_of
+from runner.launch.axis_naming import convert_job
 from runner.launch.compose import explain_error
 from runner.launch.composed_jobs import CONFIG_FOLDER, composed_job, write_jobs
 from runner.launch.hydra_folders import job_folder
@@ -57,7 +57,7 @@ def main(config: DictConfig) -> None:
     overrides = list(settings.overrides.task)
     if in_sweep:  # the sweeper's file has the overrides of the whole sweep
         overrides = list(OmegaConf.load(sweep_dir / "multirun.yaml").hydra.overrides.task)
-    job = job_of(config)
+    job = convert_job(config)
     folder = job_folder(settings.sweep.subdir if in_sweep else "") / CONFIG_FOLDER
     keep = partial(write_jobs, [composed_job(config, job, folder)])
     code = run_sweep([job], sweep_dir.name, overrides, keep, is_part=in_sweep)

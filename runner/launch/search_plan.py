@@ -157,7 +157,7 @@ def most_requested(
     dearest corner counts. `requests` are the requests of the corners, in their order.
     """
     costs = {
-        id(request): highest_cost(_requests_of(cell, store), requests[0].cell.prices)
+        id(request): highest_cost(_count_requests(cell, store), requests[0].cell.prices)
         for cell in corners.cells
         for request in (cell.request, *cell.same_as)
     }
@@ -167,9 +167,9 @@ def most_requested(
         (cell,) = plan_sweep([jobs.request(dearest, accept=False)], store).cells
     except ConfigError:
         cell = max(corners.cells, key=lambda cell: costs[id(cell.request)])
-    counts = tuple(count.times(planned.n_cells) for count in _requests_of(cell, store))
+    counts = tuple(count.times(planned.n_cells) for count in _count_requests(cell, store))
     return replace(corners.plan, requests=counts)
 
 
-def _requests_of(cell: PlannedCell, store: Store) -> tuple[RequestCount, ...]:
+def _count_requests(cell: PlannedCell, store: Store) -> tuple[RequestCount, ...]:
     return most_requests(tuple(cell.graph.result.upstream()), store)

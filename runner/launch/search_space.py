@@ -10,10 +10,10 @@ from omegaconf import DictConfig, OmegaConf
 
 from components.errors import ConfigError
 from components.json_value import Json
-from runner.launch.grid_sweeper import groups_of
+from runner.launch.grid_sweeper import group_keys
 from runner.launch.search_strategies import AxisShape, Point
 from runner.pipeline.search_settings import Strategy
-from runner.results.cell_axes import place_of
+from runner.results.cell_axes import parse_place
 
 _MOST_WHOLE, _N_FRACTIONS = 1001, 101
 """Values of an interval: the most whole numbers, or the number of fractions."""
@@ -121,7 +121,7 @@ def read_space(
             axes[key] = values(override)
         ordered |= {key} if _has_order(override) else set()
     searched = []
-    for keys in groups_of(axes, coupled):
+    for keys in group_keys(axes, coupled):
         if len(axes[keys[0]]) > 1:
             steps = tuple(zip(*(axes[key] for key in keys), strict=True))
             text = texts.get(keys[0]) or _list_values(
@@ -175,7 +175,7 @@ def _has_order(override: Override) -> bool:
 
 def _name(key: str) -> str:
     """Return the name of an axis: "judge.llm" of "+llm@judge.llm"."""
-    return place_of(key.lstrip("+"))
+    return parse_place(key.lstrip("+"))
 
 
 def _list_values(values: Sequence[str]) -> str:

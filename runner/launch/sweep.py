@@ -53,7 +53,7 @@ from runner.output.standings import find_standings, first_row_line
 from runner.output.tracking import SafeTracker
 from runner.pipeline.planned import CellRequest, Job, Loaded, PlannedCell, SweepPlan, drop_stopped_cells, plan_sweep
 from runner.results import FAILED, INTERRUPTED, OK, RUNNING, STOPPED, CellResult, SweepResult
-from runner.results.cell_axes import varying_axes_of
+from runner.results.cell_axes import find_varying_axes
 from runner.results.leaderboard_order import headlines, put_leaders_first, rank_cells, select_ranked_part
 from runner.results.partial_sweeps import search_text
 
@@ -500,7 +500,7 @@ class RunningSweep:
         cells = [cell for cell in sweep_cells if cell.status != STOPPED]
         standings = find_standings(cells, self._sweep_dir, self._headline)
         common, ordered, metrics = standings.common, standings.ordered, headlines(cells, self._headline)
-        axes = varying_axes_of(sweep_cells)
+        axes = find_varying_axes(sweep_cells)
         search = search_text(self._search.describe()) if self._search else ""
         results.write_leaderboard(self._sweep_dir, leaderboard_csv([*ordered, *stopped], axes, metrics, common, search))
         rows, common = join_draws(ordered, common)

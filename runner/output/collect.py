@@ -167,7 +167,7 @@ def _too_many_failures(summary: Mapping[str, Json], max_failure_rate: float) -> 
     n_samples: int = summary["n_samples"]
     judges = {name: counts for name, counts in summary["judges"].items() if "n_failed" in counts}
     # A reranker is asked about samples; the others about documents, chunks, variants of queries, and answers.
-    n_of = {name: counts["n_judged"] for name, counts in judges.items() if _role_of(name) != RERANKER}
+    n_of = {name: counts["n_judged"] for name, counts in judges.items() if _parse_role(name) != RERANKER}
     failed = {"answers": summary["counts"].get(AnswerState.ERROR, 0)}
     failed |= {name: counts["n_failed"] for name, counts in judges.items()}
     causes = summary["commonest_errors"] | {name: counts["commonest_error"] for name, counts in judges.items()}
@@ -216,13 +216,13 @@ _ASKED_FOR = {
 """Results that the steps ask a language model for, by role."""
 
 
-def _role_of(name: str) -> str:
+def _parse_role(name: str) -> str:
     """Return the role in a name such as "reranker" or "reranker/<step>"."""
     return name.partition("/")[0]
 
 
 def _work(name: str) -> str:
-    if asked_for := _ASKED_FOR.get(_role_of(name)):
+    if asked_for := _ASKED_FOR.get(_parse_role(name)):
         return asked_for.format(name)
     return "answers" if name == "answers" else f"judgements of {name}"
 

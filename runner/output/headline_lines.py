@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from components.clusters import Groups, clusters_of, largest_group
+from components.clusters import Groups, largest_group, number_clusters
 from components.records import Sample
 from components.statistics import POWER, assumed_precision
 from components.statistics.grouped_mean import n_effective
@@ -97,7 +97,7 @@ def _detectable_line(
     is_share = getattr(metric.metric, "is_share", True)
     if earlier is None and not is_share:
         return f"{metric.name}: the smallest detectable difference will be known after the first sweep of this data."
-    clusters = clusters_of(samples, groups)[metric.rows]
+    clusters = number_clusters(samples, groups)[metric.rows]
     n_groups = len(np.unique(clusters))
     precision = (
         earlier.precision if earlier else assumed_precision(clusters, deviation=_DEVIATION, correlation=_CORRELATION)
@@ -150,14 +150,15 @@ def tied_line(samples: Sequence[Sample], rows: NDArray[np.intp], groups: Groups)
     `samples` are all samples of the data set, because others can tie these together.
     """
     counted = [samples[row] for row in rows.tolist()]
-    clusters = clusters_of(samples, groups)[rows]
+    clusters = number_clusters(samples, groups)[rows]
     largest = largest_group(counted, clusters, groups)
     if largest.n_samples < 2 or 2 * largest.n_samples <= len(counted):
         return ""
     is_all = largest.n_samples == len(counted)
     which = f"All {len(counted):,} samples" if is_all else f"{largest.n_samples:,} of {len(counted):,} samples"
     finer = [
-        f"dataset.groups={name} makes {len(np.unique(clusters_of(samples, name)[rows])):,}" for name in _FINER[groups]
+        f"dataset.groups={name} makes {len(np.unique(number_clusters(samples, name)[rows])):,}"
+        for name in _FINER[groups]
     ]
     n_groups = len(np.unique(clusters))
     rest = "" if is_all else f" The others form {n_groups - 1:,} more."

@@ -38,7 +38,7 @@ def draw(
     `cells` have `value` (or None) and `n` by (topic, task), with AVERAGE for a whole row or column. Pooled fields also
     have `pooled`, `pooled_low` and `pooled_high`.
     """
-    row_labels = [label_of(slug, labels) for slug in (*topics, AVERAGE)]
+    row_labels = [find_label(slug, labels) for slug in (*topics, AVERAGE)]
     left = _MARGIN * 2 + max(map(text_width, row_labels))
     xs = _places(left, len(tasks), _WIDTH)
     ys = _places(_HEADER, len(topics), _HEIGHT)
@@ -60,7 +60,7 @@ def draw(
         *(
             line
             for column, x in zip((*tasks, AVERAGE), xs, strict=True)
-            for line in _header(label_of(column, labels), x)
+            for line in _header(find_label(column, labels), x)
         ),
         '</g><g text-anchor="end">',
         *(
@@ -76,7 +76,7 @@ def draw(
     return "\n".join(lines).encode("utf-8")
 
 
-def label_of(slug: str, labels: Mapping[str, str]) -> str:
+def find_label(slug: str, labels: Mapping[str, str]) -> str:
     """Return the label of a row or column: its topic or task, as the data set names it."""
     return "All" if slug == AVERAGE else labels.get(slug, slug)
 

@@ -10,7 +10,7 @@ from statistics import fmean
 from components.json_value import Json
 from components.subsets import OVERALL
 from runner.results import OK, CellResult, read_cell
-from runner.results.cell_axes import DRAWS, configuration_of
+from runner.results.cell_axes import DRAWS, identify_configuration
 from runner.results.indistinguishable_cells import equal_groups
 from runner.results.joined_samples import CommonMeans, common_samples
 
@@ -35,7 +35,7 @@ def join_draws(cells: Sequence[CellResult], common: CommonMeans) -> tuple[list[C
     """
     groups: dict[str, list[CellResult]] = {}
     for cell in cells:
-        groups.setdefault(configuration_of(cell) if cell.status == OK else cell.cell_id, []).append(cell)
+        groups.setdefault(identify_configuration(cell) if cell.status == OK else cell.cell_id, []).append(cell)
     if len(groups) == len(cells):
         return list(cells), common
     joined = [(_join(draws), draws) for draws in groups.values()]

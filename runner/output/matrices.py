@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Mapping
 
 from components.subsets import AVERAGE, OVERALL, in_order
 from runner.console.display import escape_formula
-from runner.output.heatmap import Cell, draw, label_of, say_too_large
+from runner.output.heatmap import Cell, draw, find_label, say_too_large
 
 MOST_FIELDS_DRAWN = 10_000
 """A larger picture is unreadable, and hardly any program opens it."""
@@ -68,10 +68,10 @@ def _csv(
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    heads = [label_of(task, labels) for task in (*tasks, AVERAGE)]
+    heads = [find_label(task, labels) for task in (*tasks, AVERAGE)]
     writer.writerow(map(escape_formula, ["topic", *heads, *(f"{head} pooled" for head in heads[:-1])]))
     for topic in [*topics, AVERAGE]:
         row = [cells.get((topic, task), {}) for task in [*tasks, AVERAGE]]
         values = [*(cell.get("value") for cell in row), *(cell.get("pooled") for cell in row[:-1])]
-        writer.writerow([escape_formula(label_of(topic, labels)), *values])  # csv writes None as an empty field
+        writer.writerow([escape_formula(find_label(topic, labels)), *values])  # csv writes None as an empty field
     return text.getvalue().encode("utf-8")

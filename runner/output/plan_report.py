@@ -15,7 +15,7 @@ from runner.engine.plan import KindCount, Plan
 from runner.engine.request_counts import RequestCount
 from runner.pipeline.corpus.chunk_stages import BlockSegments
 from runner.pipeline.planned import Job, PlannedCell, SweepPlan
-from runner.results.cell_axes import key_of, place_of
+from runner.results.cell_axes import parse_override_key, parse_place
 
 
 def show_plan(console: Console, sweep: SweepPlan, *, by_stage: bool) -> None:
@@ -66,9 +66,9 @@ def partly_applied(cells: Sequence[PlannedCell]) -> Iterator[str]:
     having: dict[str, list[Job]] = {}
     for cell in cells:
         for override in cell.request.job.overrides:
-            having.setdefault(key_of(override), []).append(cell.request.job)
+            having.setdefault(parse_override_key(override), []).append(cell.request.job)
     for key, jobs in having.items():
-        group = place_of(key).partition(".")[0]
+        group = parse_place(key).partition(".")[0]
         if len(jobs) < len(cells) and group != key:
             options = join_names(list(dict.fromkeys(f"{group}={job.axes[group]}" for job in jobs)))
             yield f"{key} applies only to {options}: {len(jobs):,} of {count(len(cells), 'cell')}"

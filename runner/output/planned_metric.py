@@ -13,7 +13,7 @@ from components.protocols import ContextMetric, Metric, RankingMetric
 from components.records import Documents, Sample, ScoreState
 from runner.engine.store import Store
 from runner.engine.worker import read_cached
-from runner.pipeline.corpus.document_table import documents_of
+from runner.pipeline.corpus.document_table import read_documents
 from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.corpus.sample_codec import decode_samples
 from runner.pipeline.planned import PlannedCell
@@ -66,7 +66,7 @@ class PlannedMetrics:
     def __init__(self, cells: Sequence[PlannedCell], data: Data, store: Store) -> None:
         self._cells = cells
         self._documents: Callable[[], Documents] = cache(
-            lambda: read_cached(data.loaded, store, lambda entry: documents_of(entry.parts()))
+            lambda: read_cached(data.loaded, store, lambda entry: read_documents(entry.parts()))
         )
         self.samples: Sequence[Sample] = read_cached(
             data.loaded, store, lambda entry: decode_samples(entry.parts()["samples"])

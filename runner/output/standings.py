@@ -6,7 +6,7 @@ from pathlib import Path
 
 from components.subsets import OVERALL
 from runner.results import OK, CellResult, larger_is_better, read_cell
-from runner.results.cell_axes import varying_axes_of
+from runner.results.cell_axes import find_varying_axes
 from runner.results.cell_choice import COMPARE_ALIKE, Choice, find_choice
 from runner.results.choice_wording import race_winner_text
 from runner.results.indistinguishable_cells import paired_test
@@ -130,15 +130,15 @@ def first_row_line(standings: Standings, stopped: Sequence[CellResult] = ()) -> 
     if choice.cell is choice.best:
         return f"First row: {take}. {may_be} (see docs/decisions.md)."
     cheapest = f"the cheapest of the {choice.n_near} within one standard error of the best {metric}"
-    return f"First row: {take}, {cheapest} ({_values_of(choice.best, choice)}). {may_be} (see docs/decisions.md)."
+    return f"First row: {take}, {cheapest} ({_format_values(choice.best, choice)}). {may_be} (see docs/decisions.md)."
 
 
 def _single_name(choice: Choice) -> str:
     """Name the cell to take if the first row stands for several cells; "" otherwise."""
-    return f" ({_values_of(choice.cell, choice)})" if len(choice.equal) > 1 else ""
+    return f" ({_format_values(choice.cell, choice)})" if len(choice.equal) > 1 else ""
 
 
-def _values_of(cell: CellResult, choice: Choice) -> str:
+def _format_values(cell: CellResult, choice: Choice) -> str:
     """Return the values that tell a cell from the others, such as "retriever=bm25,top_k=2", as commands take them."""
-    axes = varying_axes_of(choice.compared)
+    axes = find_varying_axes(choice.compared)
     return ",".join(f"{axis}={cell.axes[axis]}" for axis in axes if cell.axes.get(axis) is not None)

@@ -12,10 +12,10 @@ from components.json_value import Json
 from components.records import ScoreState
 from components.subsets import GROUPINGS, MACRO, OVERALL
 from runner.console.excluded_samples import excluded_texts
-from runner.console.styled_text import digits_of
+from runner.console.styled_text import count_decimals
 from runner.output.leaderboard_rows import DRAWS_AXIS
 from runner.results import OK, STOPPED, CellResult, larger_is_better
-from runner.results.cell_axes import DATA_KEY, change_name, common_base, varying_axes_of
+from runner.results.cell_axes import DATA_KEY, change_name, common_base, find_varying_axes
 from runner.results.cell_result import BUILT_IN
 from runner.results.joined_samples import OWN_MEANS, CommonMeans
 from runner.results.leaderboard_order import best_value, direction_sign
@@ -50,7 +50,7 @@ def show_leaderboard(
     line about the first row. The cells that a race or the user `stopped` have no row, but their axes have columns.
     """
     equal = equal or {}
-    axes = varying_axes_of([*ordered, *stopped]) or ["retriever"]
+    axes = find_varying_axes([*ordered, *stopped]) or ["retriever"]
     base = common_base((cell.axes for cell in ordered), axes)
     table = _leaderboard(ordered, axes, base, metrics, common, equal)
     columns = list(metrics)
@@ -85,14 +85,14 @@ def show_stopped(console: Console, cells: Sequence[CellResult]) -> None:
     They have no rank. Prints nothing if no cell was stopped.
     """
     if by_user := [cell for cell in cells if cell.status == STOPPED and not cell.race]:
-        axes = varying_axes_of(cells)
+        axes = find_varying_axes(cells)
         names = (", ".join(f"{name}={_axis(cell.axes.get(name))}" for name in axes) or cell.cell_id for cell in by_user)
         listed = "; ".join(islice(names, _MOST_ROWS))
         console.print(f"Stopped by the user: {len(by_user):,} of {len(cells):,} cells, which have no rank: {listed}")
     stopped = sorted((cell for cell in cells if cell.race), key=lambda cell: (-cell.race["n"], cell.race["behind"]))
     if not stopped:
         return
-    rules, axes = stopped[0].race, varying_axes_of(cells) or ["retriever"]
+    rules, axes = stopped[0].race, find_varying_axes(cells) or ["retriever"]
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in ("cell", *axes):
         table.add_column(name, no_wrap=True)
@@ -181,7 +181,7 @@ def show_subsets(console: Console, metrics: Sequence[str], ordered: Sequence[Cel
         table.add_column(last if n_with_name[last] == 1 else subset, justify="right", no_wrap=True)
     sign = direction_sign(name, ordered)
     best = {subset: best_value((values[subset] for values in values_by_cell.values()), sign) for subset in columns}
-    digits = digits_of(value for values in values_by_cell.values() for value in values.values())
+    digits = count_decimals(value for values in values_by_cell.values() for value in values.values())
     for cell in ordered[:_MOST_ROWS]:
         values = values_by_cell[cell.cell_id]
         table.add_row(
@@ -230,7 +230,7 @@ def _leaderboard(
         table.add_column(f"{name} [dim]95% interval[/]" if i == 0 else name, justify="right", no_wrap=True)
     sound = [cell for cell in ordered if cell.status == OK] or ordered
     best = {name: best_value((cell.value(name) for cell in sound), direction_sign(name, ordered)) for name in metrics}
-    digits = {name: digits_of(cell.value(name) for cell in ordered) for name in metrics}
+    digits = {name: count_decimals(cell.value(name) for cell in ordered) for name in metrics}
     for cell in cells_with_row(ordered, equal)[:_MOST_ROWS]:
         failed = "" if cell.status == OK else " [red]FAILED[/]"
         cells = [cell, *equal.get(cell.cell_id, ())]

@@ -25,10 +25,10 @@ from components.json_value import Json
 from components.limits import closest_name
 from components.protocols import Pipeline, ThreeWayEncoder
 from components.secrets.mask import shortened
-from components.user_code.calls import line_of
+from components.user_code.calls import format_exception
 from runner.engine.broken_contracts import class_name, named_errors
 from runner.engine.executors.protocol import Executor
-from runner.engine.plugins.named_code import package_of, remedy
+from runner.engine.plugins.named_code import remedy, top_package
 from runner.engine.plugins.plugin_loading import code_class, ensure_loaded
 from runner.engine.plugins.trusted_packages import is_within
 from runner.engine.source_code import has_code, has_own_name
@@ -96,7 +96,7 @@ class CellBuilder:
 
     def build(self, config: Mapping[str, Json]) -> Cell:
         """Build one cell: see `build_cell`."""
-        builder = _Builder(plugins_of(config), self._built)
+        builder = _Builder(read_plugins(config), self._built)
         values = builder.field_values(Cell, config, "")
         problems = [
             *builder.problems,
@@ -110,7 +110,7 @@ class CellBuilder:
 def build_component(node: Mapping[str, Json], expected: type, path: str, plugins: Sequence[str] = ()) -> Built:
     """Build one component that satisfies the protocol `expected`. `path` is the place of the node.
 
-    The node may name classes of this project and of the packages in `plugins` (see `plugins_of`). Raises ConfigError
+    The node may name classes of this project and of the packages in `plugins` (see `read_plugins`). Raises ConfigError
     with all errors in the node: unknown fields, wrong types, other classes.
     """
     builder = _Builder(plugins)
@@ -120,7 +120,7 @@ def build_component(node: Mapping[str, Json], expected: type, path: str, plugins
     return component
 
 
-def plugins_of(config: Mapping[str, Json]) -> tuple[str, ...]:
+def read_plugins(config: Mapping[str, Json]) -> tuple[str, ...]:
     """Return the packages that `run.plugins` of a configuration names.
 
     Returns () if the entry is malformed: building the cell reports that.
@@ -275,7 +275,7 @@ class _Builder:
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # a custom module may raise anything
-            what = f"a class that can be imported ({line_of(error)})"
+            what = f"a class that can be imported ({format_exception(error)})"
             raise self._refuse(f"{path}._target_", target, what) from error
         if not (isinstance(cls, type) and dataclasses.is_dataclass(cls) and _is_frozen(cls)):
             raise self._refuse(f"{path}._target_", target, "a frozen dataclass")
@@ -293,7 +293,7 @@ class _Builder:
 
     def _refuse_package(self, target: Json, allowed: Sequence[str], path: str) -> _InvalidValue:
         """Report a class of an unknown package, once per package: its other classes need the same remedy."""
-        package = package_of(target)
+        package = top_package(target)
         if package in self._packages_refused:
             return _InvalidValue()
         self._packages_refused |= {package} if package else set()
@@ -311,7 +311,7 @@ class _Builder:
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # a custom class may raise; classes of this project have a `check` instead
-            cause = str(error) if type(error) in (TypeError, ValueError) else line_of(error)
+            cause = str(error) if type(error) in (TypeError, ValueError) else format_exception(error)
             self.problems.append(f"{path}: {cls.__name__} cannot be built from these values: {cause}")
             raise _InvalidValue from error
 
@@ -332,7 +332,7 @@ class _Builder:
             expected = f", expected one of {', '.join(fields)}" if fields else f"; {cls.__name__} has no fields"
             hint = f"; did you mean {prefix}{close}?" if close else expected
             self.problems.append(f"{prefix}{key}: unknown{hint}")
-        hints = _types_of(cls)
+        hints = _read_types(cls)
         for name, field in fields.items():
             if name not in node and not _has_default(field):
                 self.problems.append(f"{prefix}{name}: missing, expected {_type_name(hints[name])}")
@@ -340,7 +340,7 @@ class _Builder:
 
 
 @cache
-def _types_of(cls: type) -> dict[str, Annotation]:
+def _read_types(cls: type) -> dict[str, Annotation]:
     return get_type_hints(cls)
 
 
@@ -366,14 +366,14 @@ def _missing_members(component: object, expected: type) -> list[str]:
     """Return the members of the protocol `expected` that a component lacks, or the base class that it does not have."""
     if not getattr(expected, "_is_protocol", False):
         return [] if isinstance(component, expected) else [f"the base class {expected.__name__}"]
-    return [name for name in members_of(expected) if not hasattr(component, name)]
+    return [name for name in list_members(expected) if not hasattr(component, name)]
 
 
 def _n_shared(component: object, expected: type) -> int:
-    return sum(hasattr(component, name) for name in members_of(expected))
+    return sum(hasattr(component, name) for name in list_members(expected))
 
 
-def members_of(protocol: type) -> list[str]:
+def list_members(protocol: type) -> list[str]:
     """Return the public members that a protocol and the protocols above it declare."""
     protocols = [
         cls for cls in reversed(protocol.__mro__) if getattr(cls, "_is_protocol", False) and cls is not Protocol

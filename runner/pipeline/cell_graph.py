@@ -25,11 +25,11 @@ A custom pipeline (`pipeline=python` and others) replaces everything between sam
 
 from dataclasses import dataclass, fields, replace
 
-from components.clusters import Groups, groups_of
+from components.clusters import Groups, choose_groups
 from components.protocols import ExistingIndexArm
 from runner.engine.identity import parts_of
 from runner.engine.stage import Stage
-from runner.pipeline.answers.cell_answers import CellAnswers, answers_of, no_passages, passages_of
+from runner.pipeline.answers.cell_answers import CellAnswers, build_answers, build_passages, no_passages
 from runner.pipeline.answers.compressing import ReadContext
 from runner.pipeline.answers.context_stages import ChosenContext
 from runner.pipeline.answers.generating import generations
@@ -37,7 +37,7 @@ from runner.pipeline.answers.located_passages import LocatedPassages
 from runner.pipeline.answers.pipeline_replies import PipelineAnswers, PipelineReplies
 from runner.pipeline.answers.prompt_passages import AnyPassages, PipelinePassages, PromptPassages
 from runner.pipeline.cell import Cell
-from runner.pipeline.corpus.cell_texts import Texts, texts_of
+from runner.pipeline.corpus.cell_texts import Texts, choose_texts
 from runner.pipeline.corpus.chunk_headers import asked_headers
 from runner.pipeline.corpus.gold_copies import FoundCopies, NoCopies
 from runner.pipeline.corpus.listed_documents import ListedDocuments
@@ -51,7 +51,12 @@ from runner.pipeline.ranking.unread_texts import CutPairs, CutTexts, cut_for_rer
 from runner.pipeline.result import Result
 from runner.pipeline.retrieval_result import IndexRetrieved, NothingRetrieved, PipelineRetrieved, Retrieved
 from runner.pipeline.scoring.answerable_questions import GivenAnswerable, gives_passages
-from runner.pipeline.scoring.cell_scores import MetricInputs, PipelineInputs, pipeline_scores_of, scores_of
+from runner.pipeline.scoring.cell_scores import (
+    MetricInputs,
+    PipelineInputs,
+    build_pipeline_scoring_stages,
+    build_scoring_stages,
+)
 from runner.pipeline.search.cell_search import SearchResult, indexed_hits, picking_arm, search_hits
 from runner.pipeline.search.existing_index import index_arm
 from runner.pipeline.search.hit_ranks import HitRanks
@@ -70,7 +75,7 @@ class Graph:
     used: frozenset[str]
 
 
-def graph_of(cell: Cell, data: Data, pool: Data | None = None) -> Graph:
+def build_graph(cell: Cell, data: Data, pool: Data | None = None) -> Graph:
     """Return all stages of a cell. `pool` is the loaded data set of its few-shot examples, or None if its prompts have
     no examples.
     """
@@ -79,7 +84,7 @@ def graph_of(cell: Cell, data: Data, pool: Data | None = None) -> Graph:
     if not recorded_cell.pipeline.is_built_in:
         return _pipeline_graph(recorded_cell, data, recorder)
     retrieval = _build_retrieval(recorded_cell, data)
-    cell_answers = answers_of(recorded_cell, data, retrieval.passages, pool)
+    cell_answers = build_answers(recorded_cell, data, retrieval.passages, pool)
     result = _result(recorded_cell, data, retrieval, cell_answers)
     return Graph(data, result, retrieval.passages, frozenset(recorder.used()))
 
@@ -90,7 +95,7 @@ def _pipeline_graph(cell: Cell, data: Data, recorder: "_Recorder") -> Graph:
     answers, places = PipelineAnswers(replies), LocatedPassages(data.corpus, replies)
     copies = FoundCopies(data.samples, data.corpus) if cell.metrics.credit_copies else NoCopies()
     passages = PipelinePassages(replies)
-    scorings = pipeline_scores_of(cell, data, PipelineInputs(passages, places, answers, copies))
+    scorings = build_pipeline_scoring_stages(cell, data, PipelineInputs(passages, places, answers, copies))
     retrieved = PipelineRetrieved(ListedDocuments(data.corpus), places, copies)
     result = Result(data.samples, retrieved, (), answers, scorings, (), cell.metrics.interval.groups)
     return Graph(data, result, passages, frozenset(recorder.used()))
@@ -98,7 +103,7 @@ def _pipeline_graph(cell: Cell, data: Data, recorder: "_Recorder") -> Graph:
 
 def _with_groups(cell: Cell) -> Cell:
     """Return the cell with the data set's grouping of samples in its confidence intervals."""
-    groups = groups_of(cell.dataset)
+    groups = choose_groups(cell.dataset)
     if groups is Groups.DOCUMENT:
         return cell
     return replace(cell, metrics=replace(cell.metrics, interval=replace(cell.metrics.interval, groups=groups)))
@@ -117,7 +122,7 @@ def _build_retrieval(cell: Cell, data: Data) -> _Retrieval:
     if not cell.retriever.arms:
         return _closed_book_retrieval(data)
     arm = index_arm(cell.retriever)
-    return _index_retrieval(cell, data, arm) if arm else _retrieval_of(cell, data)
+    return _index_retrieval(cell, data, arm) if arm else _build_index_retrieval(cell, data)
 
 
 def _index_retrieval(cell: Cell, data: Data, arm: ExistingIndexArm) -> _Retrieval:
@@ -129,25 +134,25 @@ def _index_retrieval(cell: Cell, data: Data, arm: ExistingIndexArm) -> _Retrieva
     copies = FoundCopies(data.samples, data.corpus) if cell.metrics.credit_copies else NoCopies()
     ranked = ranked_hits(cell, texts, search, copies)
     context = ChosenContext(cell.context, cell.top_k, ranked.hits, ChunkPassages(texts.corpus, texts.chunks))
-    read_context = passages_of(cell, texts, context, search.judged_by)
-    places = map_to_original((), texts.chunks, ranked.hits, context, _places_of(read_context))
+    read_context = build_passages(cell, texts, context, search.judged_by)
+    places = map_to_original((), texts.chunks, ranked.hits, context, _build_places(read_context))
     scored = MetricInputs(ranked.reported, ranked.reported, texts.original, places, copies)
     retrieved = _collect_retrieved(cell, texts, search, ranked, places, data.samples, copies, read_context)
     index_retrieved = IndexRetrieved(**vars(retrieved), loaded=ListedDocuments(data.corpus))
     return _Retrieval(read_context.passages, index_retrieved, scored)
 
 
-def _retrieval_of(cell: Cell, data: Data) -> _Retrieval:
+def _build_index_retrieval(cell: Cell, data: Data) -> _Retrieval:
     """Build the stages from the documents to the passages of the prompts."""
     picking = picking_arm(cell)
-    texts = texts_of(cell, data, picking)
+    texts = choose_texts(cell, data, picking)
     gold = refine_gold(texts.refined, data.samples)
     copies = FoundCopies(data.samples, texts.original) if cell.metrics.credit_copies else NoCopies()
     search = search_hits(cell, texts, gold, copies)
     ranked = ranked_hits(cell, texts, search, copies)
     context = ChosenContext(cell.context, cell.top_k, ranked.hits, ChunkPassages(texts.corpus, texts.chunks))
-    read_context = passages_of(cell, texts, context, search.judged_by)
-    places = map_to_original(texts.refined, texts.chunks, ranked.hits, context, _places_of(read_context))
+    read_context = build_passages(cell, texts, context, search.judged_by)
+    places = map_to_original(texts.refined, texts.chunks, ranked.hits, context, _build_places(read_context))
     answerable = ranked.reported
     if gives_passages(picking):
         answerable = GivenAnswerable(ranked.reported, texts.original, places.read.spans, places.read.context)
@@ -156,7 +161,7 @@ def _retrieval_of(cell: Cell, data: Data) -> _Retrieval:
     return _Retrieval(read_context.passages, retrieved, scored)
 
 
-def _places_of(read_context: ReadContext) -> ReadPlaces:
+def _build_places(read_context: ReadContext) -> ReadPlaces:
     return ReadPlaces(read_context.passages.chunks, read_context.passages.context)
 
 
@@ -205,7 +210,7 @@ def _closed_book_retrieval(data: Data) -> _Retrieval:
 
 
 def _result(cell: Cell, data: Data, retrieval: _Retrieval, cell_answers: CellAnswers) -> Result:
-    scorings = scores_of(cell, data, retrieval.scored, retrieval.passages, cell_answers)
+    scorings = build_scoring_stages(cell, data, retrieval.scored, retrieval.passages, cell_answers)
     answerable = retrieval.scored.answerable
     samples = answerable if isinstance(answerable, GivenAnswerable) else data.samples
     answers = cell_answers.answers

@@ -74,7 +74,7 @@ def _encoding_lines(
 
 def _token_vectors_line(encoder: KnowsTokenBytes, chunker: AnyChunker, data: Data, store: Store) -> str:
     """Return the size of the vectors of all chunks, estimated from the tokens of some documents."""
-    name, per_token = _name_of(encoder), encoder.bytes_per_token()
+    name, per_token = _name_encoder(encoder), encoder.bytes_per_token()
     if per_token is None:
         return f"disk: unknown for the token vectors of {name}, because the model is not on this machine"
     texts = some_documents(data, store, _N_COUNTED).texts
@@ -91,7 +91,7 @@ def _token_weights_line(encoder: TokenWeigher) -> str:
     number = (
         f"at most {limit:,} of each chunk" if limit else "the number is known only after encoding (limit: max_weights)"
     )
-    return f"memory: {_BYTES_PER_WEIGHT} bytes for each token weight of {_name_of(encoder)}; {number}"
+    return f"memory: {_BYTES_PER_WEIGHT} bytes for each token weight of {_name_encoder(encoder)}; {number}"
 
 
 def _overlap(chunker: AnyChunker) -> float:
@@ -100,7 +100,7 @@ def _overlap(chunker: AnyChunker) -> float:
     return float(getattr(searched_chunker, "overlap", 0.0))
 
 
-def _name_of(encoder: object) -> str:
+def _name_encoder(encoder: object) -> str:
     return str(getattr(encoder, "model", type(encoder).__name__))
 
 

@@ -11,7 +11,7 @@ from runner.engine.plan import Plan, make_plan
 from runner.engine.store import Store
 from runner.pipeline.answers.corpus_in_prompts import CorpusInPrompts, corpus_in_prompts
 from runner.pipeline.cell import Cell
-from runner.pipeline.cell_graph import Graph, graph_of
+from runner.pipeline.cell_graph import Graph, build_graph
 from runner.pipeline.component_conflicts import data_problems
 from runner.pipeline.corpus.loaded_data import Data, load_data
 from runner.pipeline.memory_ahead import memory_lines
@@ -104,7 +104,7 @@ def plan_sweep(
     ConfigError if components do not suit a data set.
     """
     cells = plan_cells(requests, store, announce, [] if loaded is None else loaded)
-    return SweepPlan(cells, _plan_of(cells, store, requests[0].cell.run.fresh))
+    return SweepPlan(cells, _make_plan(cells, store, requests[0].cell.run.fresh))
 
 
 def plan_cells(
@@ -129,7 +129,7 @@ def plan_cells(
         pool = load(examples.dataset, run) if examples.n and examples.dataset else None
         prompt_corpus = corpus_in_prompts(request.cell, data, store, in_prompts)
         problems += [*data_problems(request.cell, data, pool, store), *prompt_corpus.problems]
-        graph = graph_of(request.cell, data, pool)
+        graph = build_graph(request.cell, data, pool)
         equal_cell = planned.get(graph.result.key)
         if equal_cell is None:
             lines = (*prompt_corpus.lines, *memory_lines(request.cell, graph, store, memory))
@@ -145,7 +145,7 @@ def collect_plan(cells: Sequence[PlannedCell], store: Store) -> SweepPlan:
     """Return the plan of some cells of a search. They may lack kinds of stages that `run.fresh` names."""
     kinds = {ALL, *(stage.kind for cell in cells for stage in cell.graph.result.upstream())}
     fresh = [kind for kind in cells[0].request.cell.run.fresh if kind in kinds]
-    return SweepPlan(tuple(cells), _plan_of(cells, store, fresh))
+    return SweepPlan(tuple(cells), _make_plan(cells, store, fresh))
 
 
 def drop_stopped_cells(plan: SweepPlan, stopped: Collection[str], store: Store) -> SweepPlan:
@@ -154,8 +154,8 @@ def drop_stopped_cells(plan: SweepPlan, stopped: Collection[str], store: Store) 
     Their stages run only if other cells need them.
     """
     cells = tuple(cell for cell in plan.cells if cell.cell_id not in stopped)
-    return SweepPlan(cells, _plan_of(cells, store))
+    return SweepPlan(cells, _make_plan(cells, store))
 
 
-def _plan_of(cells: Sequence[PlannedCell], store: Store, fresh: Collection[str] = ()) -> Plan:
+def _make_plan(cells: Sequence[PlannedCell], store: Store, fresh: Collection[str] = ()) -> Plan:
     return make_plan([(cell.graph.result, 1 + len(cell.same_as)) for cell in cells], store, fresh)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
 from runner.pipeline.cell import Cell
-from runner.pipeline.cell_graph import graph_of
+from runner.pipeline.cell_graph import build_graph
 from runner.pipeline.corpus.loaded_data import Data, Samples, SampleSet
 from runner.pipeline.scoring.answer_scores import AnswerScores
 from runner.pipeline.scoring.score_stages import Scoring
@@ -28,7 +28,7 @@ class BlockSamples(Samples, kind="block_samples", version=1):
         return SampleSet(tuple(whole.samples[row] for row in self.rows), whole.labels)
 
 
-def block_of(data: Data, rows: Sequence[int]) -> Data:
+def select_block(data: Data, rows: Sequence[int]) -> Data:
     """Return the data set of the samples at `rows`."""
     return replace(data, samples=BlockSamples(data.samples.content, data.loaded, tuple(rows)), n_samples=len(rows))
 
@@ -36,5 +36,5 @@ def block_of(data: Data, rows: Sequence[int]) -> Data:
 def block_scoring(cell: Cell, block: Data, pool: Data | None, metric: str) -> Stage[Scoring]:
     """Return the stage that scores the answers of a cell to a block, by the component of one metric alone."""
     scores = {name: each for name, each in cell.metrics.scores.items() if metric in each.names}
-    graph = graph_of(replace(cell, metrics=replace(cell.metrics, scores=scores)), block, pool)
+    graph = build_graph(replace(cell, metrics=replace(cell.metrics, scores=scores)), block, pool)
     return next(stage for stage in graph.result.scorings if isinstance(stage, AnswerScores))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 import pyarrow as pa
 
-from components.clusters import Groups, clusters_of
+from components.clusters import Groups, number_clusters
 from components.fields import added_later
 from components.json_value import Json
 from components.records import Answer, AnswerState, ErrorClass, Sample, ScoreState
@@ -66,7 +66,7 @@ class Result(Stage[CellSummary], kind="result", version=17, work=Work.BENCHMARK)
         step_counts = {**self.retrieved.asked(run), **reviser_counts(run, self.revised)}
         columns = {
             **_sample_columns(samples),
-            "cluster": pa.array(clusters_of(samples, self.groups), pa.int64()),
+            "cluster": pa.array(number_clusters(samples, self.groups), pa.int64()),
             **self.retrieved.columns(run, samples),
             "prompt": self._prompts(run, len(samples)),
             **_answer_columns(answers),

@@ -62,7 +62,7 @@ def metric_in(stage: ScoringStage, name: str) -> Metric | None:
 def trial_key(stage: ScoringStage, name: str) -> str:
     """Return a key that is equal for stages with equal trials of a metric."""
     has_passages = not isinstance(getattr(stage, "passages", None), NoPassages)
-    has_answers = not isinstance(_answers_of(stage), NoAnswers)
+    has_answers = not isinstance(_find_answers(stage), NoAnswers)
     part = stage.part if isinstance(stage, JudgedScores) else None
     return repr((type(stage), name, metric_in(stage, name), stage.samples.key, has_passages, has_answers, part))
 
@@ -76,7 +76,7 @@ def trial_states(
     """
     metric = metric_in(stage, name)
     assert metric is not None, "the stage computes it"
-    answers = _answers_of(stage)
+    answers = _find_answers(stage)
     if isinstance(answers, NoAnswers):
         return [ScoreState.NOT_APPLICABLE] * len(samples)
     remedy = "Fix the class: see components/protocols/metrics.py"
@@ -90,7 +90,7 @@ def trial_states(
     return [ScoreState.HELD_OUT if is_out else state for is_out, state in zip(held_out, states, strict=True)]
 
 
-def _answers_of(stage: ScoringStage) -> Stage[Sequence[Answer]] | None:
+def _find_answers(stage: ScoringStage) -> Stage[Sequence[Answer]] | None:
     """Return the answers that are scored, None for a metric that reads no answers."""
     if isinstance(stage, JudgedScores):
         return stage.judged.answers if isinstance(stage.judged, JudgedAnswers) else None

@@ -19,8 +19,8 @@ from runner.results.cell_axes import (
     WHOLE_GOLD_ADVICE,
     change_name,
     common_base,
-    configuration_of,
     count_whole_gold,
+    identify_configuration,
     varies_chunks,
 )
 from runner.results.cell_choice import COMPARE_ALIKE, CONDITION, Choice, choose, spans_conditions
@@ -45,8 +45,8 @@ from runner.results.costs import (
     answered_share,
     cheap_indices,
     cost_per_answer,
+    count_tokens_per_sample,
     known_costs,
-    tokens_of,
 )
 from runner.results.files import (
     RESULTS_DIR,
@@ -62,7 +62,7 @@ from runner.results.files import (
 )
 from runner.results.forensic_verdicts import sample_verdicts
 from runner.results.hit_texts import CorpusTexts, corpus_texts, read_hits
-from runner.results.indistinguishable_cells import MANY_CELLS, equal_groups, paired_test, scores_of
+from runner.results.indistinguishable_cells import MANY_CELLS, collect_group_scores, equal_groups, paired_test
 from runner.results.joined_samples import (
     OWN_MEANS,
     CommonSamples,
@@ -91,7 +91,14 @@ from runner.results.option_sources import cell_command
 from runner.results.partial_sweeps import NO_BEST, NO_EFFECTS, OPTIMISTIC, chose_by_scores, search_text
 from runner.results.released_set import Testset
 from runner.results.sample_groups import effective_groups_note, groups_note, too_few_groups
-from runner.results.samples_file import columns_of, open_parquet, open_samples, read_columns, read_rows, read_samples
+from runner.results.samples_file import (
+    open_parquet,
+    open_samples,
+    read_column_names,
+    read_columns,
+    read_rows,
+    read_samples,
+)
 from runner.results.scored_samples import Key, ScoredSamples, is_of_turns, read_scored
 from runner.results.set_files import read_testset
 from runner.results.timing import latency_noise
@@ -145,15 +152,15 @@ __all__ = [
     "choice_text",
     "choose",
     "chose_by_scores",
-    "columns_of",
+    "collect_group_scores",
     "combiner",
     "common_base",
     "common_means",
     "common_samples",
     "component_settings",
-    "configuration_of",
     "corpus_texts",
     "cost_per_answer",
+    "count_tokens_per_sample",
     "count_whole_gold",
     "describe",
     "documents_file",
@@ -164,6 +171,7 @@ __all__ = [
     "format_level",
     "groups_note",
     "headlines",
+    "identify_configuration",
     "is_corpus_metric",
     "is_of_turns",
     "known_costs",
@@ -179,6 +187,7 @@ __all__ = [
     "rank_cells",
     "read_cell",
     "read_cells",
+    "read_column_names",
     "read_columns",
     "read_hits",
     "read_live",
@@ -189,12 +198,10 @@ __all__ = [
     "read_testset",
     "sample_verdicts",
     "samples_text",
-    "scores_of",
     "search_text",
     "sees_prompts",
     "spans_conditions",
     "stopped_by",
-    "tokens_of",
     "too_few_groups",
     "trust",
     "varies_chunks",

@@ -21,23 +21,23 @@ WHOLE_GOLD_ADVICE = (
 _FEWEST_AXES_WITH_BASE = 4
 
 
-def key_of(override: str) -> str:
+def parse_override_key(override: str) -> str:
     """Return the key that an override sets, adds or removes: "chunk.size" of "+chunk.size=64"."""
     return override.lstrip("+~").partition("=")[0]
 
 
-def place_of(key: str) -> str:
+def parse_place(key: str) -> str:
     """Return the place that a key sets: "judge.llm" of "llm@judge.llm", the key itself without a place."""
     return key.rpartition("@")[2]
 
 
-def configuration_of(cell: CellResult) -> str:
+def identify_configuration(cell: CellResult) -> str:
     """Return an identifier that is equal for cells that differ only in their draws.
 
     It includes the overrides, because an axis shows only the class of a component.
     """
     axes = {name: value for name, value in cell.axes.items() if name not in DRAWS}
-    overrides = [each for each in cell.overrides if key_of(each) not in DRAWS]
+    overrides = [each for each in cell.overrides if parse_override_key(each) not in DRAWS]
     return repr([axes, overrides])
 
 
@@ -65,7 +65,7 @@ def level(value: Json) -> Json:
     return value
 
 
-def varying_axes_of(cells: Iterable[CellResult]) -> list[str]:
+def find_varying_axes(cells: Iterable[CellResult]) -> list[str]:
     """Return the axes that vary among cells: see `varying_axes`."""
     cells = list(cells)
     searched = {name for cell in cells for name in cell.search.get("axes", ())}

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from runner.console.styled_text import Prose, count, digits_of, duration, number, prose
+from runner.console.styled_text import Prose, count, count_decimals, duration, number, prose
 from runner.results.cell_choice import COMPARE_ALIKE, Choice
 from runner.results.cell_result import CellResult
 from runner.results.costs import passage_tokens
@@ -205,7 +205,7 @@ def _equal(choice: Choice, metric: str) -> str:
 
 def _value(choice: Choice, cell: CellResult) -> str:
     value = choice.means[cell.cell_id]
-    return number(value, digits_of([value]))
+    return number(value, count_decimals([value]))
 
 
 def _kind(choice: Choice) -> str:

@@ -41,12 +41,12 @@ class Cost:
 
 
 def tokens_per_sample(cell: CellResult) -> float | None:
-    """Return the tokens of prompt and completion per sample: see `tokens_of`."""
-    counts = [tokens_of(cell, kind) for kind in ("prompt", "completion")]
+    """Return the tokens of prompt and completion per sample: see `count_tokens_per_sample`."""
+    counts = [count_tokens_per_sample(cell, kind) for kind in ("prompt", "completion")]
     return None if None in counts else sum(filter(None, counts))
 
 
-def tokens_of(cell: CellResult, kind: str) -> float | None:
+def count_tokens_per_sample(cell: CellResult, kind: str) -> float | None:
     """Return the tokens of a kind ("prompt" or "completion") per sample. None if they are unknown.
 
     Counts successful answers, because tokens of failed ones are not counted, and the steps that ask a language model
@@ -60,7 +60,9 @@ def tokens_of(cell: CellResult, kind: str) -> float | None:
 
 
 def money_per_1000(cell: CellResult) -> float | None:
-    """Return the cost of 1,000 samples by the sweep's price lists, without judges, for the samples of `tokens_of`."""
+    """Return the cost of 1,000 samples by the sweep's price lists, without judges, for the samples of
+    `count_tokens_per_sample`.
+    """
     costs = {part: usage["cost"] for part, usage in cell.usage.items() if not part.startswith("judge/")}
     if None in costs.values():
         return None

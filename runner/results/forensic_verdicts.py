@@ -14,10 +14,10 @@ from components.forensics.stages import THETA, EvidenceStage
 from components.forensics.verdicts import COLUMNS, FAITHFULNESS, ExaminedSample, PromptTexts, Verdict, examine
 from components.json_value import Json
 from runner.results.cell_result import CellResult
-from runner.results.hit_texts import corpus_texts, read_hits, texts_of
+from runner.results.hit_texts import corpus_texts, read_hit_texts, read_hits
 from runner.results.loaded_sweep import LoadedSweep
 from runner.results.metric_components import larger_is_better
-from runner.results.samples_file import columns_of, read_samples
+from runner.results.samples_file import read_column_names, read_samples
 
 _METRICS_OF_LONG_TEXTS = ("rouge_l", "rouge_l_crud_compat", "rouge_l_omnieval_compat", "bert_score", "f1")
 """Metrics that compare long answers, by preference. The first that a sweep has is used."""
@@ -47,7 +47,7 @@ def sample_verdicts(sweep: LoadedSweep, cell: CellResult, theta: float = THETA) 
     rows = _read(folder, ["id", "subset", "topic", "task", *COLUMNS, *scored, *judged])
     valued = tuple(sweep.folder_of(other) for other in sweep.cells if other.value(metric) is not None)
     low_below = _lower_quartiles(valued, metric) if scored else {}
-    top_k = top_k_of(cell)
+    top_k = read_top_k(cell)
 
     def examined_row(row: Mapping[str, Json]) -> ExaminedSample:
         return examine(row, top_k, row[scored[0]] if scored else None, low_below.get(row["subset"]), theta)
@@ -63,7 +63,7 @@ def sample_verdicts(sweep: LoadedSweep, cell: CellResult, theta: float = THETA) 
     ]
 
 
-def top_k_of(cell: CellResult) -> int:
+def read_top_k(cell: CellResult) -> int:
     """Return the largest number of hits in a prompt of a cell. A custom pipeline has no limit."""
     if cell.has_own_pipeline:
         return sys.maxsize
@@ -78,7 +78,7 @@ def metric_of_long_texts(cells: Iterable[CellResult]) -> str:
 
 def _read(folder: Path, columns: Sequence[str]) -> list[dict[str, Json]]:
     path = folder / "samples.parquet"
-    if "found_gold" not in columns_of(folder):
+    if "found_gold" not in read_column_names(folder):
         raise DataError(
             f"{path}: has no column found_gold, as another version wrote it. Run the sweep's command again: "
             "finished work is cached."
@@ -119,7 +119,7 @@ def _prompt_texts(
         in_prompt = [hit for hit in hits if hit["in_context"]]
         holds_gold = {piece["rank"] for piece in rows[index]["found_gold"]}
         texts[index] = PromptTexts(
-            texts_of([hit for hit in in_prompt if hit["rank"] in holds_gold], corpus),
-            texts_of([hit for hit in in_prompt if hit["rank"] not in holds_gold], corpus),
+            read_hit_texts([hit for hit in in_prompt if hit["rank"] in holds_gold], corpus),
+            read_hit_texts([hit for hit in in_prompt if hit["rank"] not in holds_gold], corpus),
         )
     return texts

@@ -67,7 +67,7 @@ def _stored_texts(store: str, cache_dir: str, key: str) -> CorpusTexts:
     return CorpusTexts(entry.part("documents"))
 
 
-def texts_of(hits: Sequence[Mapping[str, Json]], corpus: CorpusTexts) -> list[str]:
+def read_hit_texts(hits: Sequence[Mapping[str, Json]], corpus: CorpusTexts) -> list[str]:
     """Return the texts of entries of the column `retrieved`, in order. Hits of a refined corpus have their original
     text.
     """

@@ -50,7 +50,7 @@ def equal_groups(joined: CommonSamples, *, larger_is_better: bool, first: CellRe
     return list(groups.values())
 
 
-def scores_of(joined: CommonSamples, groups: Sequence[Sequence[int]]) -> SampleScores:
+def collect_group_scores(joined: CommonSamples, groups: Sequence[Sequence[int]]) -> SampleScores:
     """Return the scores of one cell of each group, in the order of the groups."""
     statistics = joined.statistics[:, [group[0] for group in groups]]
     return SampleScores(statistics, joined.clusters, joined.strata, joined.combine)
@@ -88,7 +88,7 @@ def find_indistinguishable_cells(
     if not joined.n or len(groups) < 2:
         return IndistinguishableCells(joined, groups, [True] * len(groups))
     alpha = 1 - test.confidence
-    scores = scores_of(joined, groups)
+    scores = collect_group_scores(joined, groups)
     confidence_set = best_cells(
         scores,
         larger_is_better=larger_is_better,

@@ -18,7 +18,7 @@ from runner.results.cell_result import OK, CellResult
 from runner.results.files import read_cell
 from runner.results.metric_components import combiner
 from runner.results.sample_groups import coarsest_groups, recorded_groups
-from runner.results.samples_file import columns_of
+from runner.results.samples_file import read_column_names
 from runner.results.scored_samples import Key, ScoredSamples, is_of_turns, read_scored
 
 Combine = Callable[[NDArray[np.float64]], NDArray[np.float64]]
@@ -181,7 +181,7 @@ def common_samples(cells: Sequence[CellResult], folder_of: FolderOf, metric: str
 
 def is_corpus_metric(folder: Path, metric: str) -> bool:
     """Return True if the metric has no value for a single sample, as BLEU."""
-    return f"score_statistics/{metric}" in columns_of(folder)
+    return f"score_statistics/{metric}" in read_column_names(folder)
 
 
 def _overlapping_cells(scored: Sequence[ScoredSamples]) -> tuple[set[int], set[Key]]:

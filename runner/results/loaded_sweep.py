@@ -285,7 +285,7 @@ def _find_subset(subset: str, subsets: Iterable[str], cells: Iterable[CellResult
     if subset in (names := set(subsets)):
         return subset
     labels = {slug: label for cell in cells for slug, label in cell.dataset.get("labels", {}).items()}
-    matches = sorted(name for name in names if subset.casefold() in _labels_of(name, labels))
+    matches = sorted(name for name in names if subset.casefold() in _name_subset(name, labels))
     if len(matches) == 1:
         return matches[0]
     if matches:
@@ -293,7 +293,7 @@ def _find_subset(subset: str, subsets: Iterable[str], cells: Iterable[CellResult
     raise DataError(f"{text}: no subset {subset!r}, expected one of {_list_names(names, subset)}")
 
 
-def _labels_of(subset: str, labels: Mapping[str, str]) -> set[str]:
+def _name_subset(subset: str, labels: Mapping[str, str]) -> set[str]:
     """Return the alternative names of a subset: its label, with and without the kind of its group."""
     group, _, slugs = subset.partition("/")
     if group not in GROUPINGS:
@@ -346,7 +346,7 @@ def axis_levels(cells: Sequence[CellResult]) -> dict[str, list[str | None]]:
 
 def varying_axes(cells: Iterable[CellResult]) -> list[str]:
     """Return the axes that vary among the cells: see `cell_axes.varying_axes`."""
-    return axes.varying_axes_of(cells)
+    return axes.find_varying_axes(cells)
 
 
 def describe(cell: CellResult, axes: Iterable[str]) -> str:

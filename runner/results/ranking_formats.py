@@ -11,7 +11,7 @@ import numpy as np
 from components.errors import DataError
 from components.json_value import Json
 from components.records import ScoreState
-from runner.results.samples_file import columns_of, read_samples
+from runner.results.samples_file import read_column_names, read_samples
 
 
 class RankingFormat(StrEnum):
@@ -88,7 +88,7 @@ def qrels_lines(cell_folders: Iterable[Path]) -> Iterator[str]:
     """
     grades: dict[tuple[str, str], int] = {}
     for folder in cell_folders:
-        if GRADES not in columns_of(folder):
+        if GRADES not in read_column_names(folder):
             raise DataError(
                 f"{folder.name}: has no grades of passages; --format qrels is for sweeps with judge=relevance"
             )

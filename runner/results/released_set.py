@@ -8,7 +8,7 @@ from functools import cached_property
 
 from components.json_value import Json
 from components.records import Documents, Sample
-from runner.results.set_lines import document_lines, line_of, sample_line
+from runner.results.set_lines import document_lines, encode_line, sample_line
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def content_key(samples: Iterable[Sample], documents: Documents) -> str:
     """
     digest = hashlib.sha256()
     for part in (document_lines(documents), map(_line_with_sorted_gold, samples)):
-        lines = sorted(map(line_of, part))
+        lines = sorted(map(encode_line, part))
         digest.update(f"{len(lines)}\n".encode())
         for line in lines:
             digest.update(line)
@@ -110,7 +110,7 @@ def content_key(samples: Iterable[Sample], documents: Documents) -> str:
 
 def _line_with_sorted_gold(sample: Sample) -> dict[str, Json]:
     fields = sample_line(sample)
-    fields["gold"].sort(key=line_of)
+    fields["gold"].sort(key=encode_line)
     return fields
 
 

@@ -43,7 +43,7 @@ def read_rows(folder: Path, columns: Sequence[str], indices: Sequence[int]) -> l
     return rows
 
 
-def columns_of(folder: Path) -> list[str]:
+def read_column_names(folder: Path) -> list[str]:
     """Return the names of the columns of a cell's `samples.parquet`.
 
     Raises DataError if the file is missing or damaged.

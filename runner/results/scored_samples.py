@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from components.errors import DataError
 from components.records import ScoreState
-from components.subsets import BY_CONVERSATION, MACRO, OVERALL, TURN, conversation_turns, subsets_of
+from components.subsets import BY_CONVERSATION, MACRO, OVERALL, TURN, conversation_turns, list_subsets
 from runner.results.cell_result import CellResult
-from runner.results.samples_file import columns_of, open_samples, read_columns
+from runner.results.samples_file import open_samples, read_column_names, read_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,7 +71,7 @@ class ScoredSamples:
     @cached_property
     def _by_subset(self) -> dict[str, list[int]]:
         by_subset: dict[str, list[int]] = {}
-        names = {group: subsets_of(*group) for group in set(self.groups)}
+        names = {group: list_subsets(*group) for group in set(self.groups)}
         for row, group in enumerate(self.groups):
             for name in names[group]:
                 by_subset.setdefault(name, []).append(row)
@@ -129,7 +129,7 @@ def require_own_samples(cell: CellResult, folder: Path) -> None:
     """Raise DataError unless the samples in the folder have the numbers of `cell.json`, which other readers of samples
     do not compare.
     """
-    columns = columns_of(folder)
+    columns = read_column_names(folder)
     for name, entry in cell.metrics.get(OVERALL, {}).items():
         if entry.get("n"):
             is_corpus = f"score_statistics/{name}" in columns

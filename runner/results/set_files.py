@@ -20,7 +20,7 @@ from components.errors import DataError
 from components.json_value import Json
 from runner.console.written_files import sync
 from runner.results.released_set import Edit, Testset
-from runner.results.set_lines import document_lines, line_of, read_sample, sample_line
+from runner.results.set_lines import document_lines, encode_line, read_sample, sample_line
 
 DOCUMENTS, SAMPLES, EDITS, MANIFEST = "documents.jsonl", "samples.jsonl", "edits.jsonl", "manifest.json"
 UNFINISHED = ".unfinished"
@@ -149,7 +149,7 @@ def require_replaceable(folder: Path, about: Mapping[str, Json]) -> None:
         raise DataError(
             f"{folder}: contains a set that people corrected, which a run cannot reproduce; choose another folder"
         )
-    before, now = _corpus_of(manifest), _corpus_of(about)
+    before, now = _identify_corpus(manifest), _identify_corpus(about)
     if before != now:
         raise DataError(f"{folder}: contains a set of another corpus, {before} instead of {now}; choose another folder")
 
@@ -158,7 +158,7 @@ def _has_manifest(folder: Path) -> bool:
     return (folder / MANIFEST).exists()
 
 
-def _corpus_of(about: Mapping[str, Json]) -> str:
+def _identify_corpus(about: Mapping[str, Json]) -> str:
     """Return the path of a set's corpus, or the class that generates its documents."""
     configuration = about.get("configuration")
     corpus = configuration.get("corpus") if isinstance(configuration, dict) else None
@@ -176,10 +176,10 @@ def _files(testset: Testset) -> dict[str, bytes]:
     values = (testset.key, testset.parent, len(testset.documents), len(testset.samples))
     fields = dict(zip(_OWN_FIELDS, values, strict=True))
     samples = [{**sample_line(each), "provenance": testset.provenance.get(each.id, {})} for each in testset.samples]
-    edits = {EDITS: b"".join(line_of({**vars(edit), "by": list(edit.by)}) for edit in testset.edits)}
+    edits = {EDITS: b"".join(encode_line({**vars(edit), "by": list(edit.by)}) for edit in testset.edits)}
     return {
-        DOCUMENTS: b"".join(map(line_of, document_lines(testset.documents))),
-        SAMPLES: b"".join(map(line_of, samples)),
+        DOCUMENTS: b"".join(map(encode_line, document_lines(testset.documents))),
+        SAMPLES: b"".join(map(encode_line, samples)),
         **(edits if testset.edits else {}),
         MANIFEST: (json.dumps({**fields, **testset.about, **fields}, ensure_ascii=False, indent=2) + "\n").encode(),
     }

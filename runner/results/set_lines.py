@@ -22,7 +22,7 @@ _FIELDS = (
 )  # fmt: skip
 
 
-def line_of(fields: Mapping[str, Json]) -> bytes:
+def encode_line(fields: Mapping[str, Json]) -> bytes:
     """Return one line in UTF-8. Raises DataError for a lone surrogate, which UTF-8 cannot encode."""
     try:
         return (json.dumps(fields, ensure_ascii=False, allow_nan=False) + "\n").encode()

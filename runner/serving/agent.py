@@ -33,7 +33,7 @@ def make_agent() -> Any:
 
         def predict(self, request: ResponsesAgentRequest) -> ResponsesAgentResponse:
             try:
-                text, details = reply(self.pipeline, question_of(request.model_dump()))
+                text, details = reply(self.pipeline, read_question(request.model_dump()))
             except RagGridError as error:
                 raise error_for_client(error) from error
             output = [] if text is None else [self.create_text_output_item(text, f"msg_{uuid.uuid4().hex}")]
@@ -75,10 +75,10 @@ def reply(pipeline: Pipeline, question: Question) -> tuple[str | None, dict[str,
     return details.pop("text"), details
 
 
-def question_of(request: Mapping[str, Json]) -> Question:
+def read_question(request: Mapping[str, Json]) -> Question:
     """Return the question of a request. Raises DataError for a request without a question, and for unknown options."""
     messages = [
-        (each["role"], _text_of(each.get("content"))) for each in request["input"] if each.get("role") in _ROLES
+        (each["role"], _read_text(each.get("content"))) for each in request["input"] if each.get("role") in _ROLES
     ]
     if not messages:
         raise DataError("input: got no messages, expected one or more, the last one from 'user'")
@@ -108,7 +108,7 @@ def _turns(messages: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     return turns
 
 
-def _text_of(content: Json) -> str:
+def _read_text(content: Json) -> str:
     """Return the text of a message, which is a string or has parts, some of them with text."""
     if isinstance(content, str):
         return content

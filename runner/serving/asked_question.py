@@ -52,7 +52,7 @@ class Defaults:
     kind_in_conversation: str
 
 
-def defaults_of(samples: Sequence[Sample]) -> Defaults:
+def find_defaults(samples: Sequence[Sample]) -> Defaults:
     """Return the kind that all samples have. For several kinds, or without samples, return question answering or
     conversation.
     """

@@ -50,7 +50,7 @@ def needed_stages(targets: Iterable[AnyStage], samples: AnyStage) -> list[AnySta
     return list(by_key.values())
 
 
-def versions_of(stage: AnyStage) -> dict[str, int]:
+def read_versions(stage: AnyStage) -> dict[str, int]:
     """Return the versions of a stage and of the classes in it. Together they determine the meaning of its result."""
     versions = {type(part).__qualname__: int(getattr(part, "version", 0)) for part in stage.components()}
     return {"stage": stage.version, **dict(sorted(versions.items()))}
@@ -66,7 +66,7 @@ class CachedStages:
         versions differ.
         """
         present = [(files.kind, dict(files.made_by)) for files in stored_files]
-        needed = [(stage.kind, versions_of(stage)) for stage in stages]
+        needed = [(stage.kind, read_versions(stage)) for stage in stages]
         if present != needed:
             raise StoreError(f"{root}: {_difference(present, needed)}")
         self._root = root

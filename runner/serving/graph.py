@@ -16,7 +16,7 @@ from runner.engine.stage import AnyStage, Stage
 from runner.pipeline.answers.prompt_passages import PromptPassages, RetrievedPassages
 from runner.pipeline.building import build_component
 from runner.pipeline.cell import Cell
-from runner.pipeline.cell_graph import Graph, graph_of
+from runner.pipeline.cell_graph import Graph, build_graph
 from runner.pipeline.corpus.loaded_data import Corpus, Data, LoadedBenchmark, Samples
 from runner.pipeline.corpus.partition import CorpusPartition, CorpusParts
 from runner.pipeline.retrieval_result import Retrieved
@@ -78,7 +78,7 @@ class SearchStages:
         yield from (*self.read.facts, self.hit_chunks, self.read_chunks)
 
 
-def cell_of(nodes: Mapping[str, Json], plugins: Sequence[str]) -> Cell:
+def build_cell(nodes: Mapping[str, Json], plugins: Sequence[str]) -> Cell:
     """Return a cell with these configuration nodes, by field. Raises ConfigError for unknown fields and for nodes that
     cannot be built.
 
@@ -112,13 +112,13 @@ def served_graph(cell: Cell, data: DataFacts, pool: DataFacts | None, chosen: st
     if isinstance(cell.reranker, RerankerSelection) and chosen is not None:
         cell = replace(cell, reranker=cell.reranker.candidates[chosen])
     served_data = _data(replace(data, samples=_ASKED))
-    graph = graph_of(cell, served_data, _data(pool) if pool else None)
+    graph = build_graph(cell, served_data, _data(pool) if pool else None)
     if missing := sorted(name for name in graph.used - set(_NOT_SERVED) if getattr(cell, name) is None):
         raise ValueError(f"{', '.join(missing)}: missing")
-    return ServedGraph(served_data.samples, _search_of(graph), graph.result.answers, graph.used)
+    return ServedGraph(served_data.samples, _build_search(graph), graph.result.answers, graph.used)
 
 
-def _search_of(graph: Graph) -> SearchStages | None:
+def _build_search(graph: Graph) -> SearchStages | None:
     retrieved, passages = graph.result.retrieved, graph.passages
     if not isinstance(retrieved, Retrieved) or not isinstance(passages, RetrievedPassages):
         return None

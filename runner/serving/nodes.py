@@ -18,7 +18,7 @@ def model_paths(nodes: Mapping[str, Json]) -> Iterator[tuple[str, Path]]:
     A model behind a server is not one, even if a local folder has the same name.
     """
     for location, node in _mappings(nodes, ""):
-        if hasattr(class_of(node), "content_hash"):
+        if hasattr(find_class(node), "content_hash"):
             for name in FOLDER_FIELDS:
                 value = node.get(name)
                 path = local_folder(value) if isinstance(value, str) else None
@@ -41,7 +41,7 @@ def without_data_sets(nodes: Mapping[str, Json]) -> dict[str, Json]:
     """
 
     def change(location: str, value: Json) -> Json:
-        if isinstance(value, Mapping) and hasattr(class_of(value), "fingerprint"):
+        if isinstance(value, Mapping) and hasattr(find_class(value), "fingerprint"):
             return {"_target_": f"{LeftBehind.__module__}.{LeftBehind.__qualname__}", "name": location}
         return value
 
@@ -52,14 +52,14 @@ def without_alarms(nodes: Mapping[str, Json]) -> dict[str, Json]:
     """Return the configuration for questions that may find nothing."""
 
     def change(location: str, value: Json) -> Json:
-        if isinstance(value, Mapping) and ALARM in {member.name for member in _fields_of(class_of(value))}:
+        if isinstance(value, Mapping) and ALARM in {member.name for member in _list_fields(find_class(value))}:
             return {**value, ALARM: 1.0}
         return value
 
     return {name: _transform(node, name, change) for name, node in nodes.items()}
 
 
-def class_of(node: Mapping[str, Json]) -> type | None:
+def find_class(node: Mapping[str, Json]) -> type | None:
     """Return the class of a component, None for another mapping. The configuration must be checked or trusted."""
     target = node.get("_target_")
     if not isinstance(target, str):
@@ -69,7 +69,7 @@ def class_of(node: Mapping[str, Json]) -> type | None:
     return cls
 
 
-def _fields_of(cls: type | None) -> tuple[Json, ...]:
+def _list_fields(cls: type | None) -> tuple[Json, ...]:
     return fields(cls) if cls else ()
 
 

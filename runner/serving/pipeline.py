@@ -20,7 +20,7 @@ from runner.serving.asked_question import Choices, Question, QuestionOptions, as
 from runner.serving.cached_stages import CachedStages, needed_stages
 from runner.serving.folder_description import PIPELINE, Description, data_facts, read_description
 from runner.serving.folder_trust import require_trust
-from runner.serving.graph import ServedGraph, cell_of, served_graph
+from runner.serving.graph import ServedGraph, build_cell, served_graph
 from runner.serving.in_memory import QuestionRun
 from runner.serving.nodes import with_model_folders
 from runner.serving.retrieved_passages import Passage, best_passages, prompt_passages
@@ -58,7 +58,7 @@ class Pipeline:
         self.description = description
         nodes = with_model_folders(description.components, description.model_folders, folder)
         data, pool = data_facts(description.data), description.pool
-        self._cell = cell_of(nodes, description.plugins)
+        self._cell = build_cell(nodes, description.plugins)
         chosen: Mapping[str, str | None] = description.rerankers or {"": None}
         self._graphs = {
             subset: served_graph(self._cell, data, data_facts(pool) if pool else None, reranker)

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from analysis.__main__ import main
-from analysis.baseline import checksum_of
-from analysis.gate import PASSED, WORSE, Check, Pair, checks_of
+from analysis.baseline import compute_checksum
+from analysis.gate import PASSED, WORSE, Check, Pair, make_checks
 from components.statistics import PairedTest
 from runner import run as run_sweep
 from tests.analysis import tiny_sweep
@@ -161,7 +161,7 @@ def test_gate_rejects_an_invalid_baseline_with_one_error(
 ) -> None:
     value = json.loads(before.read_text(encoding="utf-8"))
     edit(value)
-    value["checksum"] = checksum_of(value)
+    value["checksum"] = compute_checksum(value)
     before.write_text(json.dumps(value), encoding="utf-8")
     assert main(["gate", str(tmp_path / "before"), "--baseline", str(before)]) == 2
     shown = " ".join(capsys.readouterr().err.split())
@@ -204,7 +204,7 @@ def pair_of(random: np.random.Generator, loss: float = 0.0, metric: str = "rouge
 def drawn(n: int, loss: float = 0.0, metrics: tuple[str, ...] = ("rouge_l",)) -> list[list[Check]]:
     random = np.random.default_rng(0)
     margins = dict.fromkeys(metrics, 0.01)
-    return [checks_of([pair_of(random, loss, metric) for metric in metrics], margins, QUICK) for _ in range(n)]
+    return [make_checks([pair_of(random, loss, metric) for metric in metrics], margins, QUICK) for _ in range(n)]
 
 
 @pytest.mark.parametrize("metrics", [("rouge_l",), ("rouge_l", "f1", "ndcg@10")])
@@ -234,15 +234,15 @@ def test_gate_states_the_number_of_samples_that_excludes_the_margin() -> None:
         noise = [random.normal(0, 0.05, n) + random.normal(0, 0.03, n)[clusters] for _ in range(2)]
         return Pair("rouge_l", 1, scores_of(noise, clusters))
 
-    verdicts = [checks_of([large()], {"rouge_l": 0.01}, QUICK)[0].verdict for _ in range(200)]
+    verdicts = [make_checks([large()], {"rouge_l": 0.01}, QUICK)[0].verdict for _ in range(200)]
     assert np.mean([verdict == PASSED for verdict in verdicts]) == pytest.approx(0.8, abs=0.08)
 
 
 def test_gate_respects_minimized_metrics() -> None:
     random = np.random.default_rng(0)
     pair = replace(pair_of(random, loss=0.2), sign=-1)
-    assert checks_of([pair], {"rouge_l": 0.01}, QUICK)[0].verdict == PASSED
-    assert checks_of([replace(pair, sign=1)], {"rouge_l": 0.01}, QUICK)[0].verdict == WORSE
+    assert make_checks([pair], {"rouge_l": 0.01}, QUICK)[0].verdict == PASSED
+    assert make_checks([replace(pair, sign=1)], {"rouge_l": 0.01}, QUICK)[0].verdict == WORSE
 
 
 def test_demo_is_not_worse_than_its_stored_baseline(tmp_path: Path) -> None:

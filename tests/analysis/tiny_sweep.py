@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from components.clusters import component_ids
-from components.subsets import MACRO, subsets_of
+from components.subsets import MACRO, list_subsets
 from runner.results import CellResult, SweepResult, read_sweep, write_cell, write_sweep
 
 SUBSETS = ["read/qa_1doc"] * 4 + ["read/qa_2docs"] * 2 + ["create"] * 2
@@ -43,7 +43,7 @@ class TinyCell:
     def groups(self) -> list[list[str]]:
         """Return the subsets of every sample."""
         rows = zip(self.subsets, self.topics, self.tasks, self.rouge_l, strict=False)
-        return [[MACRO, *subsets_of(*row[:3])] for row in rows]
+        return [[MACRO, *list_subsets(*row[:3])] for row in rows]
 
 
 CELLS = (

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import pytest
 
-from components.clusters import clusters_of
+from components.clusters import number_clusters
 from components.datasets.demo import Demo
 from components.datasets.part import Part
 from components.errors import ConfigError, DataError
@@ -44,7 +44,7 @@ def test_sample_is_in_one_part_and_no_cluster_in_two() -> None:
     assert sorted(ids) == sorted(sample.id for sample in whole.load().samples)
     assert len(held_out.samples) == 6
     assert rest.notes["n_samples_held_out"] == held_out.notes["n_samples_held_out"] == 6
-    clusters = clusters_of([*rest.samples, *held_out.samples]).tolist()
+    clusters = number_clusters([*rest.samples, *held_out.samples]).tolist()
     assert set(clusters[:14]).isdisjoint(clusters[14:])
     assert rest.documents == held_out.documents == whole.load().documents
 

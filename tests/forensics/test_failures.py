@@ -2,14 +2,14 @@
 
 import pytest
 
-from components.forensics.failures import Failure, failure_of
+from components.forensics.failures import Failure, classify_failure
 from components.forensics.outcomes import Outcome
 from components.forensics.sources import EvidenceUse
 from components.forensics.stages import BROKEN, EvidenceStage
 
 
 def failure(stage: EvidenceStage, outcome: Outcome, use: EvidenceUse | None = None, **known: bool) -> Failure:
-    return failure_of(stage, outcome, use, **{"answerable": True, "is_filtered": False, **known})
+    return classify_failure(stage, outcome, use, **{"answerable": True, "is_filtered": False, **known})
 
 
 @pytest.mark.parametrize("stage", EvidenceStage)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from components.forensics.outcomes import AnsweredSample, JudgedOutcome, Outcome, outcome_of
+from components.forensics.outcomes import AnsweredSample, JudgedOutcome, Outcome, classify_outcome
 from components.records import AnswerState, Kind
 
 ASKED = AnsweredSample(
@@ -25,7 +25,7 @@ CHINESE = replace(ASKED, question="公司2023年的营业收入是多少？", re
     ],
 )
 def test_answer_is_compared_with_the_additions_of_the_reference(answer: str, outcome: Outcome) -> None:
-    assert outcome_of(replace(ASKED, answer=answer)).outcome is outcome
+    assert classify_outcome(replace(ASKED, answer=answer)).outcome is outcome
 
 
 @pytest.mark.parametrize(
@@ -39,36 +39,36 @@ def test_answer_is_compared_with_the_additions_of_the_reference(answer: str, out
     ],
 )
 def test_chinese_answer_is_compared_with_the_additions_of_the_reference(answer: str, outcome: Outcome) -> None:
-    assert outcome_of(replace(CHINESE, answer=answer)).outcome is outcome
+    assert classify_outcome(replace(CHINESE, answer=answer)).outcome is outcome
 
 
 def test_answer_need_not_repeat_numbers_of_the_question() -> None:
     sample = replace(CHINESE, references=["2023年为12亿元"], answer="12亿元")
-    assert outcome_of(sample).outcome is Outcome.RIGHT
+    assert classify_outcome(sample).outcome is Outcome.RIGHT
 
 
 def test_reference_without_new_words_is_compared_as_a_whole() -> None:
     sample = replace(ASKED, question="Is it red or blue?", references=["Blue"])
-    assert outcome_of(replace(sample, answer="It is blue.")).outcome is Outcome.RIGHT
-    assert outcome_of(replace(sample, answer="It is red.")).outcome is Outcome.WRONG
+    assert classify_outcome(replace(sample, answer="It is blue.")).outcome is Outcome.RIGHT
+    assert classify_outcome(replace(sample, answer="It is red.")).outcome is Outcome.WRONG
 
 
 def test_reference_number_from_the_question_is_compared_as_a_whole() -> None:
     sample = replace(ASKED, question="Was it 1887?", references=["1887"])
-    assert outcome_of(replace(sample, answer="In 1887")).outcome is Outcome.RIGHT
-    assert outcome_of(replace(sample, answer="Never")).outcome is Outcome.WRONG
+    assert classify_outcome(replace(sample, answer="In 1887")).outcome is Outcome.RIGHT
+    assert classify_outcome(replace(sample, answer="Never")).outcome is Outcome.WRONG
 
 
 def test_best_of_several_references_decides_the_outcome() -> None:
     sample = replace(ASKED, references=["Nobody knows", "Ada Stone"], answer="Ada Stone")
-    assert outcome_of(sample).outcome is Outcome.RIGHT
+    assert classify_outcome(sample).outcome is Outcome.RIGHT
 
 
 def test_required_answer_parts_decide_the_outcome() -> None:
     sample = replace(ASKED, references=["unlike anything"], answer_parts=[["Ada", "Mrs Stone"], ["1887"]])
-    assert outcome_of(replace(sample, answer="Mrs Stone, 1887")).outcome is Outcome.RIGHT
-    assert outcome_of(replace(sample, answer="Mrs Stone")).outcome is Outcome.PARTLY
-    assert outcome_of(replace(sample, answer="Mr Wood")).outcome is Outcome.WRONG
+    assert classify_outcome(replace(sample, answer="Mrs Stone, 1887")).outcome is Outcome.RIGHT
+    assert classify_outcome(replace(sample, answer="Mrs Stone")).outcome is Outcome.PARTLY
+    assert classify_outcome(replace(sample, answer="Mr Wood")).outcome is Outcome.WRONG
 
 
 @pytest.mark.parametrize(
@@ -81,13 +81,13 @@ def test_required_answer_parts_decide_the_outcome() -> None:
     ],
 )
 def test_missing_answer_has_the_outcome_of_its_state(state: AnswerState, outcome: Outcome) -> None:
-    assert outcome_of(replace(ASKED, state=state)) == JudgedOutcome(outcome)
+    assert classify_outcome(replace(ASKED, state=state)) == JudgedOutcome(outcome)
 
 
 def test_truncated_answer_may_still_be_right() -> None:
     cut_off = replace(ASKED, state=AnswerState.TRUNCATED)
-    assert outcome_of(replace(cut_off, answer="Ada Stone, in 1887. The bridge")).outcome is Outcome.RIGHT
-    assert outcome_of(replace(cut_off, answer="The red")).outcome is Outcome.TRUNCATED
+    assert classify_outcome(replace(cut_off, answer="Ada Stone, in 1887. The bridge")).outcome is Outcome.RIGHT
+    assert classify_outcome(replace(cut_off, answer="The red")).outcome is Outcome.TRUNCATED
 
 
 @pytest.mark.parametrize(
@@ -103,10 +103,10 @@ def test_truncated_answer_may_still_be_right() -> None:
 )
 def test_truncated_answer_is_wrong_if_it_already_contradicts(answer: str, judged: JudgedOutcome) -> None:
     cut_off = replace(ASKED, state=AnswerState.TRUNCATED, answer=answer)
-    assert outcome_of(cut_off) == judged
-    assert outcome_of(replace(cut_off, answer_parts=[["1887"], ["Ada"], ["bridge"]])).outcome is judged.outcome
+    assert classify_outcome(cut_off) == judged
+    assert classify_outcome(replace(cut_off, answer_parts=[["1887"], ["Ada"], ["bridge"]])).outcome is judged.outcome
     without_numbers = replace(cut_off, references=["Ada"], answer=answer)
-    assert outcome_of(without_numbers).outcome is Outcome.TRUNCATED
+    assert classify_outcome(without_numbers).outcome is Outcome.TRUNCATED
 
 
 @pytest.mark.parametrize(
@@ -114,20 +114,20 @@ def test_truncated_answer_is_wrong_if_it_already_contradicts(answer: str, judged
 )
 def test_date_in_another_format_is_right_without_doubt(answer: str) -> None:
     dated = replace(ASKED, question="When was it opened?", references=["October 19 2021"], answer=answer)
-    assert outcome_of(dated) == JudgedOutcome(Outcome.RIGHT)
-    assert outcome_of(replace(dated, answer="October 20th, 2021")).doubt == "paraphrase"
+    assert classify_outcome(dated) == JudgedOutcome(Outcome.RIGHT)
+    assert classify_outcome(replace(dated, answer="October 20th, 2021")).doubt == "paraphrase"
 
 
 @pytest.mark.parametrize(
     "answer", ["I cannot answer this from the context.", "根据所给资料无法回答该问题。", "信息不足"]
 )
 def test_refusal_phrase_has_outcome_refused(answer: str) -> None:
-    assert outcome_of(replace(ASKED, answer=answer)).outcome is Outcome.REFUSED
+    assert classify_outcome(replace(ASKED, answer=answer)).outcome is Outcome.REFUSED
 
 
 def test_reference_that_sounds_like_a_refusal_can_be_right() -> None:
     sample = replace(CHINESE, references=["公司没有提供担保"], answer="公司没有提供任何担保")
-    assert outcome_of(sample).outcome is Outcome.RIGHT
+    assert classify_outcome(sample).outcome is Outcome.RIGHT
 
 
 @pytest.mark.parametrize(
@@ -135,33 +135,34 @@ def test_reference_that_sounds_like_a_refusal_can_be_right() -> None:
     [("Insufficient information.", Outcome.RIGHT), ("资料中没有提到。", Outcome.RIGHT), ("In 1887.", Outcome.WRONG)],
 )
 def test_abstaining_on_an_unanswerable_question_is_right(answer: str, outcome: Outcome) -> None:
-    assert outcome_of(replace(ASKED, answerable=False, references=[], answer=answer)).outcome is outcome
+    assert classify_outcome(replace(ASKED, answerable=False, references=[], answer=answer)).outcome is outcome
 
 
 def test_empty_answer_to_an_unanswerable_question_is_right() -> None:
     unanswerable = replace(ASKED, answerable=False, references=[])
-    assert outcome_of(replace(unanswerable, state=AnswerState.EMPTY)).outcome is Outcome.RIGHT
-    assert outcome_of(replace(unanswerable, state=AnswerState.REFUSED)).outcome is Outcome.RIGHT
-    assert outcome_of(replace(unanswerable, state=AnswerState.ERROR)).outcome is Outcome.ERROR
+    assert classify_outcome(replace(unanswerable, state=AnswerState.EMPTY)).outcome is Outcome.RIGHT
+    assert classify_outcome(replace(unanswerable, state=AnswerState.REFUSED)).outcome is Outcome.RIGHT
+    assert classify_outcome(replace(unanswerable, state=AnswerState.ERROR)).outcome is Outcome.ERROR
 
 
 def test_long_text_outcome_follows_its_metric_with_doubt() -> None:
     story = replace(ASKED, kind=Kind.CONTINUATION, answer="Once upon a time", low_below=0.2)
-    assert outcome_of(replace(story, score=0.1)) == JudgedOutcome(Outcome.LOW, "long text")
-    assert outcome_of(replace(story, score=0.2)) == JudgedOutcome(Outcome.TYPICAL, "long text")
-    assert outcome_of(story).outcome is Outcome.NOT_JUDGED
+    assert classify_outcome(replace(story, score=0.1)) == JudgedOutcome(Outcome.LOW, "long text")
+    assert classify_outcome(replace(story, score=0.2)) == JudgedOutcome(Outcome.TYPICAL, "long text")
+    assert classify_outcome(story).outcome is Outcome.NOT_JUDGED
 
 
 def test_possible_paraphrase_is_doubtful() -> None:
     assert (
-        outcome_of(replace(ASKED, references=["It was made of fine red bricks"], answer="Bricks")).doubt == "paraphrase"
+        classify_outcome(replace(ASKED, references=["It was made of fine red bricks"], answer="Bricks")).doubt
+        == "paraphrase"
     )
-    assert outcome_of(replace(ASKED, references=["It was made of fine red bricks"], answer="Wood")).doubt == ""
-    assert outcome_of(replace(ASKED, answer="Somebody, in 1650")).doubt == ""
+    assert classify_outcome(replace(ASKED, references=["It was made of fine red bricks"], answer="Wood")).doubt == ""
+    assert classify_outcome(replace(ASKED, answer="Somebody, in 1650")).doubt == ""
     long = " ".join(f"word{i}" for i in range(40))
-    assert outcome_of(replace(ASKED, references=[long], answer=long)) == JudgedOutcome(Outcome.RIGHT, "long text")
+    assert classify_outcome(replace(ASKED, references=[long], answer=long)) == JudgedOutcome(Outcome.RIGHT, "long text")
 
 
 def test_outcome_without_a_reference_is_not_judged() -> None:
-    assert outcome_of(replace(ASKED, references=[], answer="Yes")).outcome is Outcome.NOT_JUDGED
-    assert outcome_of(replace(ASKED, references=["..."], answer="Yes")).outcome is Outcome.NOT_JUDGED
+    assert classify_outcome(replace(ASKED, references=[], answer="Yes")).outcome is Outcome.NOT_JUDGED
+    assert classify_outcome(replace(ASKED, references=["..."], answer="Yes")).outcome is Outcome.NOT_JUDGED

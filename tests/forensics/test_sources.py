@@ -2,28 +2,28 @@
 
 import pytest
 
-from components.forensics.sources import EvidenceUse, Shares, evidence_use, shares_of
+from components.forensics.sources import EvidenceUse, Shares, evidence_use, measure_shares
 
 GOLD, OTHER = "The red bridge was built in 1887.", "A blue tower fell down in 1650."
 
 
 def test_answer_source_is_measured_by_shared_runs() -> None:
-    shares = shares_of("the answer: blue tower fell down", [GOLD], [OTHER])
+    shares = measure_shares("the answer: blue tower fell down", [GOLD], [OTHER])
     assert shares.gold == 0.0
     assert shares.others == pytest.approx(17 / 27)
 
 
 def test_shared_runs_ignore_white_space() -> None:
-    assert shares_of("大桥 于一八八\n七年建成", ["红色的大桥于一八八七年建成。"], []) == Shares(1.0, 0.0)
+    assert measure_shares("大桥 于一八八\n七年建成", ["红色的大桥于一八八七年建成。"], []) == Shares(1.0, 0.0)
 
 
 def test_short_answer_is_searched_for_as_a_whole() -> None:
-    assert shares_of("1650", [GOLD], [OTHER]) == Shares(0.0, 1.0)
-    assert shares_of("", [GOLD], [OTHER]) == Shares(0.0, 0.0)
+    assert measure_shares("1650", [GOLD], [OTHER]) == Shares(0.0, 1.0)
+    assert measure_shares("", [GOLD], [OTHER]) == Shares(0.0, 0.0)
 
 
 def test_shared_runs_do_not_cross_passages() -> None:
-    assert shares_of("abcdefgh", ["abcd"], ["efgh"]) == Shares(0.0, 0.0)
+    assert measure_shares("abcdefgh", ["abcd"], ["efgh"]) == Shares(0.0, 0.0)
 
 
 @pytest.mark.parametrize(

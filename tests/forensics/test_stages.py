@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from components.forensics.stages import EvidenceStage, FoundPiece, GoldUnit, SampleStage, stage_of
+from components.forensics.stages import EvidenceStage, FoundPiece, GoldUnit, SampleStage, find_stage
 
 TOP_K = 2
 
@@ -34,35 +34,35 @@ def unit(*found: tuple[int, int, int], n_in_context: int = 0, n_characters: int 
     ],
 )
 def test_gold_unit_is_lost_at_the_expected_stage(gold: GoldUnit, stage: EvidenceStage, rank_needed: int | None) -> None:
-    assert stage_of([gold], TOP_K) == SampleStage(stage, rank_needed)
+    assert find_stage([gold], TOP_K) == SampleStage(stage, rank_needed)
 
 
 def test_sample_is_lost_at_the_first_stage_of_its_units() -> None:
     arrived, low = unit((1, 0, 100), n_in_context=100), unit((5, 0, 100))
-    assert stage_of([arrived, low], TOP_K) == SampleStage(EvidenceStage.RANKED_LOW, 5)
-    assert stage_of([arrived, low, unit()], TOP_K) == SampleStage(EvidenceStage.NOT_RETRIEVED, None)
-    assert stage_of([low, unit(n_characters=None)], TOP_K) == SampleStage(EvidenceStage.NOT_IN_CORPUS, None)
-    assert stage_of([arrived, arrived], TOP_K) == SampleStage(EvidenceStage.IN_CONTEXT, 1)
+    assert find_stage([arrived, low], TOP_K) == SampleStage(EvidenceStage.RANKED_LOW, 5)
+    assert find_stage([arrived, low, unit()], TOP_K) == SampleStage(EvidenceStage.NOT_RETRIEVED, None)
+    assert find_stage([low, unit(n_characters=None)], TOP_K) == SampleStage(EvidenceStage.NOT_IN_CORPUS, None)
+    assert find_stage([arrived, arrived], TOP_K) == SampleStage(EvidenceStage.IN_CONTEXT, 1)
 
 
 def test_sample_without_gold_has_the_no_gold_stage() -> None:
-    assert stage_of([], TOP_K).stage is EvidenceStage.NO_GOLD
-    assert stage_of([unit(n_characters=0)], TOP_K).stage is EvidenceStage.NO_GOLD
+    assert find_stage([], TOP_K).stage is EvidenceStage.NO_GOLD
+    assert find_stage([unit(n_characters=0)], TOP_K).stage is EvidenceStage.NO_GOLD
 
 
 def test_theta_sets_the_required_share_of_a_unit() -> None:
     half = unit((1, 0, 50), n_in_context=50)
-    assert stage_of([half], TOP_K, theta=0.5).stage is EvidenceStage.IN_CONTEXT
-    assert stage_of([half], TOP_K).stage is EvidenceStage.CUT
+    assert find_stage([half], TOP_K, theta=0.5).stage is EvidenceStage.IN_CONTEXT
+    assert find_stage([half], TOP_K).stage is EvidenceStage.CUT
 
 
 @pytest.mark.parametrize(
     ("longest_hit", "stage"), [(None, EvidenceStage.CUT), (100, EvidenceStage.CUT), (99, EvidenceStage.IN_PART)]
 )
 def test_gold_longer_than_every_hit_is_in_part_and_not_cut(longest_hit: int | None, stage: EvidenceStage) -> None:
-    assert stage_of([unit((1, 0, 50))], TOP_K, longest_hit=longest_hit).stage is stage
+    assert find_stage([unit((1, 0, 50))], TOP_K, longest_hit=longest_hit).stage is stage
     below = unit((7, 0, 50))
-    assert stage_of([below], TOP_K, longest_hit=longest_hit).stage is EvidenceStage.RANKED_LOW
+    assert find_stage([below], TOP_K, longest_hit=longest_hit).stage is EvidenceStage.RANKED_LOW
 
 
 def alternative(*found: tuple[int, int, int], one_of: int = 1, **fields: int | None) -> GoldUnit:
@@ -88,15 +88,15 @@ ARRIVED, LOW, LOST = {"n_in_context": 100}, (5, 0, 100), {"n_characters": None}
     ],
 )
 def test_any_alternative_counts_as_found_gold(gold: Sequence[GoldUnit], expected: SampleStage) -> None:
-    assert stage_of(gold, TOP_K) == expected
+    assert find_stage(gold, TOP_K) == expected
 
 
 def test_part_of_a_whole_document_is_uncertain() -> None:
     part = GoldUnit(1_000, 0, [FoundPiece(1, 0, 200)], is_document=True)
-    assert stage_of([part], TOP_K) == SampleStage(EvidenceStage.CUT, None, is_uncertain=True)
+    assert find_stage([part], TOP_K) == SampleStage(EvidenceStage.CUT, None, is_uncertain=True)
     lost = GoldUnit(1_000, 0, [], is_document=True)
-    assert stage_of([lost], TOP_K) == SampleStage(EvidenceStage.NOT_RETRIEVED, None)
-    assert stage_of([part, lost], TOP_K) == SampleStage(EvidenceStage.NOT_RETRIEVED, None, is_uncertain=True)
+    assert find_stage([lost], TOP_K) == SampleStage(EvidenceStage.NOT_RETRIEVED, None)
+    assert find_stage([part, lost], TOP_K) == SampleStage(EvidenceStage.NOT_RETRIEVED, None, is_uncertain=True)
 
 
 def test_order_of_hits_inside_top_k_changes_no_stage() -> None:
@@ -110,8 +110,8 @@ def test_order_of_hits_inside_top_k_changes_no_stage() -> None:
         order = list(range(1, top_k + 1))
         draw.shuffle(order)
         moved = dict(enumerate(order, 1))
-        stage = stage_of([_unit_of(pieces, in_context)], top_k)
-        other = stage_of(
+        stage = find_stage([_unit_of(pieces, in_context)], top_k)
+        other = find_stage(
             [_unit_of([(moved.get(rank, rank), *own) for rank, *own in pieces], {moved[rank] for rank in in_context})],
             top_k,
         )

@@ -7,8 +7,8 @@ import pytest
 from components.pipelines.reply import (
     MOST_ANSWER_CHARACTERS,
     PipelineReply,
-    question_of,
     read_reply,
+    split_question,
     stored_replies,
 )
 from components.records import Answer, AnswerState, ErrorClass, Turn
@@ -104,4 +104,4 @@ def test_malformed_reply_error_names_the_field(value: object, place: str) -> Non
 def test_pipeline_question_includes_earlier_turns() -> None:
     request = make_request("And then?", Turn("First?", "Yes."), Turn("Second?", "No."))
     history = [{"question": "First?", "answer": "Yes."}, {"question": "Second?", "answer": "No."}]
-    assert question_of(request) == ("And then?", history)
+    assert split_question(request) == ("And then?", history)

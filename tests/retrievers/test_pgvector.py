@@ -13,7 +13,7 @@ from components.embedders.hashing import Hashing
 from components.errors import ComponentError
 from components.records import IndexedText, SpanTexts
 from components.retrievers.pgvector import Pgvector
-from runner.pipeline.corpus.cell_texts import texts_of
+from runner.pipeline.corpus.cell_texts import choose_texts
 from runner.pipeline.corpus.chunk_vectors import chunk_vectors
 from tests.extras import skip_without
 from tests.retrievers.postgres_server import PASSWORD, postgres_server, programs
@@ -197,7 +197,7 @@ def demo_chunks(folder: Path) -> tuple[list[str], Any]:
     """Return the texts and the vectors of the chunks of `DEMO` with retriever=dense."""
     (planned,) = plan_small(folder, [*DEMO, "retriever=dense"]).cells
     cell, store = small_request(*DEMO, "retriever=dense").cell, store_of(folder)
-    texts = texts_of(cell, planned.graph.data, None)
+    texts = choose_texts(cell, planned.graph.data, None)
     corpus, spans = read_or_make(texts.corpus, store), read_or_make(texts.chunks, store)
     vectors = read_or_make(chunk_vectors(cell.embedder, texts.data, texts.chunks), store)
     return list(SpanTexts(corpus.texts, spans)), vectors

@@ -8,7 +8,7 @@ import pytest
 from components.llms.scripted import Scripted
 from components.protocols import JudgedMetric
 from components.records import Answer, AnswerCheck, AnswerState, ScoreState
-from components.revisers.scores import LENGTHS, SHARES, SupportedAfter, outcome_of, verdict_text
+from components.revisers.scores import LENGTHS, SHARES, SupportedAfter, score_support, verdict_text
 from tests.contracts.component_contract import ComponentContract
 from tests.contracts.reviser_contract import ITEMS, item
 from tests.revisers.test_reflect import critique_reply, reflect, replies
@@ -64,4 +64,4 @@ class TestSupportedAfter(ComponentContract):
     ],
 )
 def test_reviser_check_has_an_outcome_and_a_remark(check: AnswerCheck, outcome: object, remark: str) -> None:
-    assert (outcome_of(check), verdict_text(check)) == (outcome, remark)
+    assert (score_support(check), verdict_text(check)) == (outcome, remark)

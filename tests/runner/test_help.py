@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from analysis.__main__ import COMMANDS
-from runner.launch.command_help import GROUPS, SHOWN_FIRST, asks_for_help, command_help, options_of
+from runner.launch.command_help import GROUPS, SHOWN_FIRST, asks_for_help, command_help, list_options
 from runner.serving.pipeline_command import main as pipeline
 from tests.runner.sweeping import REPOSITORY
 
@@ -145,13 +145,13 @@ def test_runner_help_has_every_group_with_its_default_first() -> None:
     assert re.search(r"^  filter +\S.* none, metadata$", text, re.MULTILINE)
     assert re.search(r"^  retriever +\S.* hybrid, bm25, dense, ", text, re.MULTILINE)
     for group, options in SHOWN_FIRST.items():
-        assert set(options) <= set(options_of(group)), group
+        assert set(options) <= set(list_options(group)), group
 
 
 def test_runner_help_counts_options_that_do_not_fit() -> None:
     for group in GROUPS:
         (line,) = (line for line in command_help().splitlines() if line.startswith(f"  {group} "))
-        options = options_of(group)
+        options = list_options(group)
         assert all(option in line for option in options) or line.endswith(f"({len(options)})"), line
 
 

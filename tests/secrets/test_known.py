@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from components.secrets.known import mark_variable, variables_of
+from components.secrets.known import find_variables, mark_variable
 from components.secrets.mask import masked, without_secrets
 
 KEY = "Xk29dkfj3kdj29dk"
@@ -137,8 +137,8 @@ def test_harmless_part_of_a_variable_is_not_hidden(name: str, value: str, monkey
 def test_variables_are_found_by_their_values_in_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("A_KEY", KEY)
     monkeypatch.setenv("B_KEY", OTHER)
-    assert list(variables_of(f"{KEY} and {OTHER}")) == ["A_KEY", "B_KEY"]
-    assert list(variables_of("neither")) == []
+    assert list(find_variables(f"{KEY} and {OTHER}")) == ["A_KEY", "B_KEY"]
+    assert list(find_variables("neither")) == []
 
 
 @pytest.mark.parametrize("text", ["://" * 333_333, "://a:" * 200_000, "http://u:p/x" * 80_000])

@@ -1,6 +1,6 @@
 import pytest
 
-from components.text.near_duplicates import contained_share, overlap, shingles_of
+from components.text.near_duplicates import contained_share, hash_shingles, overlap
 
 SENTENCE = "The harbour of Port Elsa was sold in 1912 to a bank."
 
@@ -16,8 +16,8 @@ def test_empty_texts_contain_no_share() -> None:
 
 
 def test_overlap_is_relative_to_the_shorter_text() -> None:
-    assert overlap(shingles_of(SENTENCE), shingles_of(SENTENCE[:26])) == 1
-    assert overlap(shingles_of(SENTENCE[:26]), shingles_of(f"{SENTENCE[:13]} and a lighthouse")) == pytest.approx(
+    assert overlap(hash_shingles(SENTENCE), hash_shingles(SENTENCE[:26])) == 1
+    assert overlap(hash_shingles(SENTENCE[:26]), hash_shingles(f"{SENTENCE[:13]} and a lighthouse")) == pytest.approx(
         0.4, abs=0.1
     )
-    assert overlap(shingles_of(""), shingles_of(SENTENCE)) == 0
+    assert overlap(hash_shingles(""), hash_shingles(SENTENCE)) == 0

@@ -1,6 +1,6 @@
 import numpy as np
 
-from components.text.ranking import best_columns, best_of, empty_hits, sort_hits
+from components.text.ranking import best_columns, empty_hits, select_best, sort_hits
 
 
 def test_sorted_hits_are_ordered_by_score_then_position_and_padded() -> None:
@@ -18,13 +18,13 @@ def test_sorted_hits_keep_the_best_of_the_depth() -> None:
 
 
 def test_best_of_breaks_ties_by_position() -> None:
-    chunk, score = best_of(np.array([1, 0, 2, 1, -1, 1], dtype=np.float32), 3)
+    chunk, score = select_best(np.array([1, 0, 2, 1, -1, 1], dtype=np.float32), 3)
     assert chunk.tolist() == [2, 0, 3]
     assert score.tolist() == [2, 1, 1]
 
 
 def test_best_of_excludes_non_positive_scores() -> None:
-    chunk, score = best_of(np.array([0, -1, 0.5], dtype=np.float32), 10)
+    chunk, score = select_best(np.array([0, -1, 0.5], dtype=np.float32), 10)
     assert (chunk.tolist(), score.tolist()) == ([2], [0.5])
 
 

@@ -1,11 +1,11 @@
 import re
 
-from components.text.slugs import make_slug, slugs_of
+from components.text.slugs import make_slug, make_slugs
 
 
 def test_slugs_of_distinct_names_are_distinct() -> None:
     names = ["Retail banking", "retail-banking", "funds", "Ｆunds", "基金", "股票", "Banks/Retail", "100 %", "%"]
-    slugs = slugs_of(["", *names, "funds"])
+    slugs = make_slugs(["", *names, "funds"])
     assert set(slugs) == set(names)
     assert len(set(slugs.values())) == len(names)
     assert all(re.fullmatch("[a-z0-9_]+", slug) for slug in slugs.values())
@@ -15,8 +15,8 @@ def test_slugs_of_distinct_names_are_distinct() -> None:
 
 
 def test_slug_of_a_name_does_not_depend_on_other_names() -> None:
-    assert slugs_of(["基金"])["基金"] == slugs_of(["股票", "基金", "基金 "])["基金 "]
-    assert slugs_of(["Retail banking", "funds"])["Retail banking"] == slugs_of(["Retail banking"])["Retail banking"]
+    assert make_slugs(["基金"])["基金"] == make_slugs(["股票", "基金", "基金 "])["基金 "]
+    assert make_slugs(["Retail banking", "funds"])["Retail banking"] == make_slugs(["Retail banking"])["Retail banking"]
 
 
 def test_slugs_of_chinese_names_are_distinct_by_hash() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from components.text.refusals import is_refusal
 from components.text.seeded import seeded_fraction
-from components.text.sentences import sentences_of
+from components.text.sentences import split_sentences
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _ITEM = re.compile(r"^\[\d+\] (.*)$", re.MULTILINE)
@@ -27,7 +27,7 @@ def split(prompt: str, flawed_share: float) -> str | None:
     if '{"claims":' not in prompt:
         return None
     text = _text_between(prompt, ("[Text]", "【文本】"), ("Split the text", "文本是对问题的回答"))
-    sentences = dict.fromkeys(sentence for line in _lines(text) for sentence in sentences_of(line))
+    sentences = dict.fromkeys(sentence for line in _lines(text) for sentence in split_sentences(line))
     claims = [sentence for sentence in sentences if not is_refusal(sentence) and sentence[-1] not in "?？"]
     return _reply(claims=claims)
 
@@ -103,7 +103,7 @@ def rate(prompt: str, flawed_share: float) -> str | None:
         prompt, ("[Reference answers]", "[Answer]", "【参考答案】", "【回答】"), ("[Passage]", "【资料】")
     )
     passage = _compact(_text_between(prompt, ("[Passage]", "【资料】"), ("Was this", "要得出")))
-    sentences = [sentence for line in _lines(expected) for sentence in sentences_of(line)]
+    sentences = [sentence for line in _lines(expected) for sentence in split_sentences(line)]
     return _reply(reason="by its sentences", grade=int(any(_compact(sentence) in passage for sentence in sentences)))
 
 
@@ -127,7 +127,7 @@ def make_nuggets(prompt: str, flawed_share: float) -> str | None:
     if '{"nuggets":' not in prompt:
         return None
     text = _text_between(prompt, ("[Text]", "【文本】"), ("The text answers", "文本是对问题的回答"))
-    sentences = dict.fromkeys(sentence for line in _lines(text) for sentence in sentences_of(line))
+    sentences = dict.fromkeys(sentence for line in _lines(text) for sentence in split_sentences(line))
     nuggets = [
         {"nugget": sentence, "importance": "okay" if number else "vital"} for number, sentence in enumerate(sentences)
     ]

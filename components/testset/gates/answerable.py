@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from components.protocols import LLM, Ask
-from components.testset.gates.findings import Finding, verdict_of
+from components.testset.gates.findings import Finding, decide_verdict
 from components.testset.gates.form import ASKED
 from components.testset.gates.gate_prompts import gold_by_document, shown_gold, verdict_on
 from components.testset.gates.reading import Reading, ReadingAttempt
@@ -47,7 +47,7 @@ class Answerable:
         tasks = [(draft, shown_gold(gold, corpus)) for draft, gold in zip(drafts, golds, strict=True) if gold]
         attempts = iter(self._reading.attempts(tasks, ask))
         return [
-            verdict_on(next(attempts), self.tags, _findings) if gold else verdict_of([_NO_GOLD], self.tags)
+            verdict_on(next(attempts), self.tags, _findings) if gold else decide_verdict([_NO_GOLD], self.tags)
             for gold in golds
         ]
 

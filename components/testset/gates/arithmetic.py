@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from components.protocols import Ask
 from components.testset.expressions import ComputedValue, UnreadableExpression, compute
-from components.testset.gates.findings import Finding, verdict_of
+from components.testset.gates.findings import Finding, decide_verdict
 from components.testset.protocols import SourceCorpus
 from components.testset.quantities import Quantity, quantities
 from components.testset.records import Draft, GateVerdict
@@ -45,7 +45,7 @@ class Arithmetic:
         return bool(draft.expression.strip())
 
     def verdicts(self, drafts: Sequence[Draft], corpus: SourceCorpus, ask: Ask) -> list[GateVerdict]:
-        return [verdict_of(self._findings(draft, corpus.texts), self.tags) for draft in drafts]
+        return [decide_verdict(self._findings(draft, corpus.texts), self.tags) for draft in drafts]
 
     def _findings(self, draft: Draft, texts: Mapping[str, str]) -> Iterator[Finding]:
         try:

@@ -8,7 +8,7 @@ from typing import ClassVar
 from components.limits import too_small
 from components.protocols import Ask
 from components.records import Evidence
-from components.testset.gates.findings import Finding, verdict_of
+from components.testset.gates.findings import Finding, decide_verdict
 from components.testset.gates.form import ASKED
 from components.testset.protocols import SourceCorpus
 from components.testset.records import Draft, Extract, GateVerdict
@@ -55,7 +55,7 @@ class Containment:
         return draft.kind in ASKED and is_over_several
 
     def verdicts(self, drafts: Sequence[Draft], corpus: SourceCorpus, ask: Ask) -> list[GateVerdict]:
-        return [verdict_of(self._findings(_texts_of(draft, corpus.texts)), self.tags) for draft in drafts]
+        return [decide_verdict(self._findings(_texts_of(draft, corpus.texts)), self.tags) for draft in drafts]
 
     def _findings(self, texts: Sequence[str]) -> Iterator[Finding]:
         """Yield the most contained text, if any is contained."""

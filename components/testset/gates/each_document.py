@@ -9,7 +9,7 @@ from components.asking.until_readable import Unread
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import ScoreState
-from components.testset.gates.findings import Finding, verdict_of
+from components.testset.gates.findings import Finding, decide_verdict
 from components.testset.gates.form import ASKED
 from components.testset.gates.gate_prompts import gold_by_document, shown_gold, verdict_on
 from components.testset.gates.reading import Reading, ReadingAttempt
@@ -62,11 +62,11 @@ class EachDocument:
     def _verdict(self, gold: dict[str, str], attempts: Iterator[ReadingAttempt | Unread]) -> GateVerdict:
         if len(gold) > self.most_documents:
             seen = f"gold in {len(gold)} documents, expected at most {self.most_documents}"
-            return verdict_of([Finding("too_many_documents", seen)], self.tags)
+            return decide_verdict([Finding("too_many_documents", seen)], self.tags)
         draft_attempts = list(islice(attempts, len(gold)))
         for dropped, attempt in zip(gold, draft_attempts, strict=True):
             if isinstance(attempt, ReadingAttempt) and attempt.matches:
-                return verdict_of([Finding("document_not_needed", f"{dropped}: {attempt.answer}")], self.tags)
+                return decide_verdict([Finding("document_not_needed", f"{dropped}: {attempt.answer}")], self.tags)
         unread = [attempt for attempt in draft_attempts if isinstance(attempt, Unread)]
         # A failed request precedes an unreadable reply: it is worth repeating, and its reply may decide.
         worst = min(unread, key=lambda reply: reply.state is not ScoreState.FAILED, default=None)

@@ -13,7 +13,7 @@ class Finding(NamedTuple):
     detail: str
 
 
-def verdict_of(findings: Iterable[Finding], tags: bool, only_tagged: Collection[str] = ()) -> GateVerdict:
+def decide_verdict(findings: Iterable[Finding], tags: bool, only_tagged: Collection[str] = ()) -> GateVerdict:
     """Return REJECTED for the first finding, or PASSED if there are no findings.
 
     The verdict is TAGGED if the gate `tags`, or if all findings are among `only_tagged`.

@@ -8,7 +8,7 @@ from typing import ClassVar
 from components.limits import too_small
 from components.protocols import Ask
 from components.records import Kind
-from components.testset.gates.findings import Finding, verdict_of
+from components.testset.gates.findings import Finding, decide_verdict
 from components.testset.gates.wordings import is_asking, pointing_words
 from components.testset.personal_data import personal_data
 from components.testset.protocols import SourceCorpus
@@ -77,7 +77,7 @@ class Form:
 
     def verdicts(self, drafts: Sequence[Draft], corpus: SourceCorpus, ask: Ask) -> list[GateVerdict]:
         language = detect_language(corpus.texts.values()) if drafts else UNKNOWN
-        return [verdict_of(self._findings(draft, language), self.tags, self.only_tagged) for draft in drafts]
+        return [decide_verdict(self._findings(draft, language), self.tags, self.only_tagged) for draft in drafts]
 
     def _findings(self, draft: Draft, language: str) -> Iterator[Finding]:
         question, references = draft.question.strip(), [reference.strip() for reference in draft.references]

@@ -6,7 +6,7 @@ from typing import TypeVar
 from components.asking.templates import question_in_context
 from components.asking.until_readable import Unread
 from components.records import Sample, ScoreState
-from components.testset.gates.findings import Finding, shorten_detail, verdict_of
+from components.testset.gates.findings import Finding, decide_verdict, shorten_detail
 from components.testset.protocols import SourceCorpus
 from components.testset.records import Draft, GateVerdict, VerdictState
 from components.testset.wording import quote_text
@@ -22,10 +22,10 @@ def verdict_on(reply: T | Unread, tags: bool, findings: Callable[[T], Iterable[F
     An unreadable reply is itself a finding, because a draft of unknown quality is not accepted.
     """
     if not isinstance(reply, Unread):
-        return verdict_of(findings(reply), tags)
+        return decide_verdict(findings(reply), tags)
     if reply.state is ScoreState.FAILED:
         return GateVerdict(VerdictState.FAILED, detail=shorten_detail(reply.reason))
-    return verdict_of([Finding(UNREADABLE, reply.reason)], tags)
+    return decide_verdict([Finding(UNREADABLE, reply.reason)], tags)
 
 
 def question_text(draft: Draft) -> str:

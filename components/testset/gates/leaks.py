@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from components.limits import too_small
 from components.protocols import Ask
-from components.testset.gates.findings import Finding, verdict_of
+from components.testset.gates.findings import Finding, decide_verdict
 from components.testset.gates.form import ASKED
 from components.testset.protocols import SourceCorpus
 from components.testset.records import Draft, GateVerdict
@@ -50,7 +50,7 @@ class Leaks:
         return draft.kind in ASKED
 
     def verdicts(self, drafts: Sequence[Draft], corpus: SourceCorpus, ask: Ask) -> list[GateVerdict]:
-        return [verdict_of(self._findings(draft, corpus.texts, corpus.titles), self.tags) for draft in drafts]
+        return [decide_verdict(self._findings(draft, corpus.texts, corpus.titles), self.tags) for draft in drafts]
 
     def _findings(self, draft: Draft, texts: Mapping[str, str], titles: Mapping[str, str]) -> Iterator[Finding]:
         questions = "\n".join([*(turn.question for turn in draft.history), draft.question])

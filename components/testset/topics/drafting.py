@@ -15,7 +15,7 @@ from components.protocols import LLM, Ask
 from components.records import Kind, ScoreState
 from components.testset.protocols import SourceCorpus
 from components.testset.records import Topic
-from components.testset.topics.tree import LONGEST_NAME, Leaf, checked_name, topics_of
+from components.testset.topics.tree import LONGEST_NAME, Leaf, checked_name, list_topics
 from components.testset.wording import TEXT, Wording, object_schema, quote_text
 from components.text.slugs import plain_name
 
@@ -97,7 +97,7 @@ class DraftedTopics:
         lists = [value["topics"] for value in json_values(reply) if isinstance(value, dict) and "topics" in value]
         try:
             leaves = [_leaf(item) for item in lists[0]] if lists and isinstance(lists[0], list) else []
-            return topics_of(leaves[: self.n_topics], _WHERE)
+            return list_topics(leaves[: self.n_topics], _WHERE)
         except DataError:  # the model is asked again
             return None
 

@@ -12,7 +12,7 @@ from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.testset.protocols import SourceCorpus
 from components.testset.records import Topic
-from components.testset.topics.tree import topics_of
+from components.testset.topics.tree import list_topics
 from components.testset.topics.tree_file import read_leaves
 
 
@@ -49,4 +49,4 @@ class GivenTopics:
         return self._read()
 
     def _read(self) -> tuple[Topic, ...]:
-        return topics_of(read_leaves(Path(self.path)), self.path, self.depth)
+        return list_topics(read_leaves(Path(self.path)), self.path, self.depth)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from components.errors import DataError
 from components.json_value import Json
 from components.testset.records import Topic
-from components.text.slugs import slugs_of
+from components.text.slugs import make_slugs
 
 DEEPEST, MOST_TOPICS, LONGEST_NAME = 8, 500, 200
 """Levels below the root, leaves, and characters of a name. Voters could not choose from a larger tree."""
@@ -23,7 +23,7 @@ class Leaf(NamedTuple):
     description: str = ""
 
 
-def topics_of(leaves: Iterable[Leaf], location: str, depth: int | None = None) -> tuple[Topic, ...]:
+def list_topics(leaves: Iterable[Leaf], location: str, depth: int | None = None) -> tuple[Topic, ...]:
     """Return the topics, in order. With `depth`, deeper levels are not topics: their names describe the topic above
     them.
 
@@ -35,7 +35,7 @@ def topics_of(leaves: Iterable[Leaf], location: str, depth: int | None = None) -
         raise DataError(f"{location}: has no topics, expected at least one, e.g. {{Banking: [Loans, Cards]}}")
     topics = [Topic("", path, _description(path, merged)) for path, merged in merged_leaves.items()]
     labels = _labels(topics)
-    slugs = [slugs_of([label])[label] for label in labels]
+    slugs = [make_slugs([label])[label] for label in labels]
     for slug, n in Counter(slugs).items():
         if n > 1:
             alike = " and ".join(f"'{label}'" for label, other in zip(labels, slugs, strict=True) if other == slug)
@@ -77,7 +77,7 @@ def nest(topics: Iterable[Topic]) -> dict[str, Json]:
     return tree
 
 
-def labels_of(topics: Sequence[Topic]) -> dict[str, str]:
+def label_topics(topics: Sequence[Topic]) -> dict[str, str]:
     """Return by slug the label of a topic in a data set, from which a loaded sample gets the same slug again.
 
     The label is the leaf's name, or all names of its path if another leaf has the same name.
@@ -86,7 +86,7 @@ def labels_of(topics: Sequence[Topic]) -> dict[str, str]:
 
 
 def _labels(topics: Sequence[Topic]) -> list[str]:
-    forms = [slugs_of([topic.path[-1]])[topic.path[-1]] for topic in topics]
+    forms = [make_slugs([topic.path[-1]])[topic.path[-1]] for topic in topics]
     n_of = Counter(forms)
     return [
         topic.path[-1] if n_of[form] == 1 else _JOINED_BY.join(topic.path)

@@ -32,11 +32,11 @@ from runner.engine.executors.protocol import (
     StartPriority,
     Watch,
     Workers,
-    components_of,
     defines_in_main,
-    modules_of,
+    iterate_components,
+    list_modules,
 )
-from runner.engine.executors.resources import resources_of, unknown_kinds
+from runner.engine.executors.resources import find_resources, unknown_kinds
 from runner.engine.identity import Models
 from runner.engine.outcome import StageRun, user_code_note
 from runner.engine.plugins.plugin_loading import UserCode
@@ -96,7 +96,7 @@ class Processes(Executor):
 
 
 def _are_ours(stages: Stages) -> bool:
-    return all(module.startswith(_OURS) for module in modules_of(stages))
+    return all(module.startswith(_OURS) for module in list_modules(stages))
 
 
 class _StagesToSend:
@@ -112,7 +112,7 @@ class _StagesToSend:
         return _StagesToSend({**self._stages, **stages})
 
     def __reduce__(self) -> tuple[type["_PickledStages"], tuple[bytes]]:
-        return _PickledStages, (pickle.dumps((UserCode(components_of(self._stages)), self._stages)),)
+        return _PickledStages, (pickle.dumps((UserCode(iterate_components(self._stages)), self._stages)),)
 
 
 @dataclass(frozen=True)
@@ -289,7 +289,7 @@ class _Processes(Workers):
         return min(self._requested_cores(stage) or self._n_cores // len(self._places), self._n_cores)
 
     def _requested_cores(self, stage: AnyStage) -> int:
-        return resources_of(stage, self._resources).cpus
+        return find_resources(stage, self._resources).cpus
 
     @property
     def _running_stages(self) -> list[AnyStage]:

@@ -121,16 +121,16 @@ class Executor(Protocol):
         """
 
 
-def components_of(stages: Stages) -> Iterator[object]:
+def iterate_components(stages: Stages) -> Iterator[object]:
     """Yield the components of all stages. A component of several stages is yielded several times."""
     return (part for stage in stages.values() for part in stage.components())
 
 
-def modules_of(stages: Stages) -> set[str]:
+def list_modules(stages: Stages) -> set[str]:
     """Return the names of the modules that define the components."""
-    return {type(part).__module__ for part in components_of(stages)}
+    return {type(part).__module__ for part in iterate_components(stages)}
 
 
 def defines_in_main(stages: Stages) -> bool:
     """Return True if the main module defines a component, which then exists only in this process."""
-    return "__main__" in modules_of(stages)
+    return "__main__" in list_modules(stages)

@@ -59,7 +59,7 @@ def as_options(need: Resources) -> dict[str, float]:
     return {"num_cpus": need.cpus, "num_gpus": need.gpus, "memory": int(need.memory_gb * _BYTES_PER_GB)}
 
 
-def share_of(nodes: Iterable[Node], n_workers: int) -> int:
+def compute_share(nodes: Iterable[Node], n_workers: int) -> int:
     """Return the cores per worker, at least 1, if `n_workers` equal shares divide the nodes. 0 means one worker per
     core.
     """

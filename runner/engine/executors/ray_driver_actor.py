@@ -78,7 +78,7 @@ class Desk:
         self._has_news.set()
 
 
-def result_of(call: Call) -> Any:  # Ray's return values are untyped
+def wait_for_result(call: Call) -> Any:  # Ray's return values are untyped
     """Wait for the result of an actor's method and return it. A result that is a RagGridError is raised."""
     import ray
 
@@ -98,17 +98,17 @@ class DeskGate:
         self._healths: defaultdict[str, Health] = defaultdict(Health)
 
     def admit(self, attempt: Attempt) -> float:
-        wait_s: float = result_of(self.desk.admit.remote(attempt))
+        wait_s: float = wait_for_result(self.desk.admit.remote(attempt))
         return wait_s
 
     def settle(self, attempt: Attempt, used: Tokens | None) -> None:
-        result_of(self.desk.settle.remote(attempt, used))
+        wait_for_result(self.desk.settle.remote(attempt, used))
 
     def withdraw(self, attempt: Attempt) -> None:
-        result_of(self.desk.withdraw.remote(attempt))
+        wait_for_result(self.desk.withdraw.remote(attempt))
 
     def hold(self, account: Account, seconds: float) -> None:
-        result_of(self.desk.hold.remote(account, seconds))
+        wait_for_result(self.desk.hold.remote(account, seconds))
 
     def health(self, endpoint: str) -> Health:
         return self._healths[endpoint]

@@ -11,20 +11,20 @@ from pathlib import Path
 
 from components.errors import ConfigError
 from runner.engine.executors.foreign_results import users_packages
-from runner.engine.executors.protocol import Stages, components_of
+from runner.engine.executors.protocol import Stages, iterate_components
 from runner.engine.executors.ray_cluster_actors import Actor, Call, end_actor, start_actor
 from runner.engine.executors.ray_cluster_nodes import (
     Acceptance,
     Node,
     as_options,
+    compute_share,
     has_room,
     live_nodes,
     refusal_prefix,
-    share_of,
     subtract_resources,
 )
 from runner.engine.executors.ray_cluster_worker import RayWorker
-from runner.engine.executors.resources import ByKind, resources_of
+from runner.engine.executors.resources import ByKind, find_resources
 from runner.engine.identity import Models
 from runner.engine.plugins.plugin_loading import UserCode
 from runner.engine.stage import AnyStage, Resources
@@ -83,7 +83,7 @@ class WorkerSlots:
         self._most_workers = n_workers or len(stages)
         self._n_deaths: Counter[str] = Counter()
         self.look()
-        self._share = share_of(self.nodes.values(), n_workers)
+        self._share = compute_share(self.nodes.values(), n_workers)
         self._check_resources(stages)
 
     def open(self, stages: Stages, store: Store, desk: Actor) -> None:
@@ -93,7 +93,7 @@ class WorkerSlots:
         """
         import ray
 
-        code = UserCode(components_of(stages))
+        code = UserCode(iterate_components(stages))
         self._desk, self._pickled_work = desk, ray.put(pickle.dumps((code, stages, store)))
         self._acceptance = Acceptance(stages.values(), store)
         self._acceptance.open()
@@ -109,7 +109,7 @@ class WorkerSlots:
             return False
         self._check_resources(stages.values())
         self._most_workers = max(self._most_workers, self._n_workers or len(stages))
-        self._pickled_more.append(ray.put(pickle.dumps((UserCode(components_of(stages)), stages))))
+        self._pickled_more.append(ray.put(pickle.dumps((UserCode(iterate_components(stages)), stages))))
         for place in self.all:
             place.actor.extend.remote(self._pickled_more[-1])
         return True
@@ -128,7 +128,7 @@ class WorkerSlots:
 
     def needed_resources(self, stage: AnyStage) -> Resources:
         """Return the resources that a worker needs for a stage, with no more cores than the largest node has."""
-        requested = resources_of(stage, self._resources)
+        requested = find_resources(stage, self._resources)
         return Resources(
             min(requested.cpus or self._share, max(self._most_cpus, 1)), requested.gpus, requested.memory_gb
         )
@@ -148,7 +148,7 @@ class WorkerSlots:
         }
         if unmet:
             raise ConfigError([_describe_missing(kind, need) for kind, need in unmet.items()])
-        requested = {stage.kind: resources_of(stage, self._resources).cpus for stage in stages}
+        requested = {stage.kind: find_resources(stage, self._resources).cpus for stage in stages}
         if reduced := {kind: cpus for kind, cpus in requested.items() if cpus > self._most_cpus}:
             log.warning("%s", _describe_reduced(reduced, self._most_cpus))
 

@@ -9,7 +9,7 @@ ByKind = Mapping[str, Resources]
 """An executor's `resources`: resources by kind of stage, which replace the defaults of the classes."""
 
 
-def resources_of(stage: AnyStage, by_kind: ByKind) -> Resources:
+def find_resources(stage: AnyStage, by_kind: ByKind) -> Resources:
     """Return the resources of a stage."""
     return by_kind.get(stage.kind, stage.resources)
 

@@ -193,7 +193,7 @@ def _outcome(worker: Worker, stage: AnyStage) -> dict[str, Json]:
         return {"store_error": str(error)}
 
 
-def run_of(outcome: Mapping[str, Json]) -> StageRun:
+def read_stage_run(outcome: Mapping[str, Json]) -> StageRun:
     """Return the outcome of a stage that a worker recorded.
 
     Raises StoreError if the worker could not store the result.

@@ -14,12 +14,12 @@ from components.threads import n_cores
 from runner.engine.environment import versions_of_results
 from runner.engine.executors.foreign_results import users_packages
 from runner.engine.executors.leftovers import clear_logs, clear_probes, clear_queues, drivers_in, new_probe, new_queue
-from runner.engine.executors.protocol import Lost, Stages, StartPriority, Workers, components_of
+from runner.engine.executors.protocol import Lost, Stages, StartPriority, Workers, iterate_components
 from runner.engine.executors.slurm import Cluster, Slurm
 from runner.engine.executors.slurm_heartbeat import DriverPulse
 from runner.engine.executors.slurm_jobs import Jobs, SlurmJob, State
 from runner.engine.executors.slurm_queue import Journal, TaskQueue, Wait, journal_path, make_folders
-from runner.engine.executors.slurm_worker import Assignment, DepartureReason, run_of
+from runner.engine.executors.slurm_worker import Assignment, DepartureReason, read_stage_run
 from runner.engine.identity import Models
 from runner.engine.outcome import StageRun
 from runner.engine.plugins.plugin_loading import UserCode
@@ -78,7 +78,7 @@ class SlurmWorkers(Workers):
     ) -> None:
         """Submit the jobs. Raises ConfigError if Slurm refuses them."""
         self._settings = settings
-        self._work = pickle.dumps((UserCode(components_of(stages)), dict(stages), store, gate))
+        self._work = pickle.dumps((UserCode(iterate_components(stages)), dict(stages), store, gate))
         self._packages = users_packages(stages.values())
         clear_probes(store)
         self._probe = new_probe(store)
@@ -176,7 +176,7 @@ class SlurmWorkers(Workers):
                 self._record_start(worker, line["began"], line["process"])
             elif "ended" in line and worker.tasks.get(line["process"]) == line["ended"]:
                 del self._stages[worker.tasks.pop(line["process"])]
-                outcomes.append(run_of(line["how"]))
+                outcomes.append(read_stage_run(line["how"]))
         return outcomes
 
     def _record_start(self, worker: _Worker, number: int, process: int) -> None:

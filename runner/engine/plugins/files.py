@@ -10,7 +10,7 @@ from pathlib import Path
 
 from components.errors import ComponentError
 from runner.engine.plugins.named_files import named_files
-from runner.engine.plugins.source_imports import Imports, imports_of
+from runner.engine.plugins.source_imports import Imports, find_imports
 
 SUFFIXES = tuple(all_suffixes())
 """Suffixes of files that Python imports."""
@@ -54,7 +54,7 @@ class SourceFile:
             return Imports()
         if self.text is None:
             return Imports(is_dynamic=True)
-        return imports_of(self.text, module, is_package=self.is_package)
+        return find_imports(self.text, module, is_package=self.is_package)
 
     @property
     def has_changed(self) -> bool:
@@ -74,7 +74,7 @@ class SourceFile:
         return SourceFile, state
 
 
-def files_of(package: str, places: Sequence[Path], *, follow_names: bool = True) -> dict[str, SourceFile]:
+def list_files(package: str, places: Sequence[Path], *, follow_names: bool = True) -> dict[str, SourceFile]:
     """Return all files of a top-level package that count, by module name.
 
     A file that no import finds is listed under its path. `places` are the folders of the package, or its only file.
@@ -87,7 +87,7 @@ def files_of(package: str, places: Sequence[Path], *, follow_names: bool = True)
             files[package] = _read(place)
         for path in _paths_below(place, ()):
             if path.name.endswith(SUFFIXES):
-                files.setdefault(_module_of(package, path.relative_to(place)), _read(path))
+                files.setdefault(_name_module(package, path.relative_to(place)), _read(path))
             elif not _LEFT_OUT.fullmatch(path.name):
                 data.setdefault(f"{package}/{path.relative_to(place).as_posix()}", path)
     named = _add_named(package, places, files, data) if follow_names else set[str]()
@@ -113,7 +113,7 @@ def _add_named(package: str, places: Sequence[Path], files: dict[str, SourceFile
             elif real in known:
                 names.add(known[real])
             elif not _LEFT_OUT.fullmatch(path.name):
-                name = f"{package}/{_name_of(places, constant, path)}"
+                name = f"{package}/{_name_file(places, constant, path)}"
                 # Another module may have the same constant, or it is relative to the working directory.
                 while name in files or name in data:
                     name += "'"
@@ -135,7 +135,7 @@ def _is_inside(places: Sequence[Path], real: str) -> bool:
     return any(real.startswith(os.path.realpath(place) + os.sep) for place in places)
 
 
-def _name_of(places: Sequence[Path], constant: str, path: Path) -> str:
+def _name_file(places: Sequence[Path], constant: str, path: Path) -> str:
     """Return a name that does not depend on where the package is."""
     folder = places[0] if places[0].is_dir() else places[0].parent
     relative = os.path.relpath(path, folder)
@@ -191,7 +191,7 @@ def _paths_below(folder: Path, parents: tuple[str, ...], *, with_data: bool = Tr
             yield path  # a broken link is the lock of an editor
 
 
-def _module_of(package: str, path: Path) -> str:
+def _name_module(package: str, path: Path) -> str:
     stem = path.name.removesuffix(max(filter(path.name.endswith, SUFFIXES), key=len))  # for a.old.py: "a.old"
     names = [package, *path.parent.parts, *([] if stem == "__init__" else [stem])]
     return ".".join(names) if all(map(str.isidentifier, names)) else f"{package}/{path.as_posix()}"

@@ -165,7 +165,7 @@ def _names_by_path(files: Mapping[str, SourceFile]) -> dict[str, list[str]]:
     seen = set[str]()
     for name, file in files.items():
         names.setdefault(os.path.realpath(file.path), []).append(name)
-        folder, named = os.path.dirname(file.path), folder_of(name, file)  # noqa: PTH120 - thousands of them
+        folder, named = os.path.dirname(file.path), find_folder(name, file)  # noqa: PTH120 - thousands of them
         while named and named not in seen:
             seen.add(named)
             names.setdefault(os.path.realpath(folder), []).append(f"{named}{LISTED}")
@@ -184,7 +184,7 @@ def _only_writes(flags: object) -> bool:
     return isinstance(flags, int) and flags & os.O_ACCMODE == os.O_WRONLY
 
 
-def folder_of(name: str, file: SourceFile) -> str:
+def find_folder(name: str, file: SourceFile) -> str:
     """Return the folder of a file of a snapshot, as in `my_package/prompts`. "" for a single file."""
     place = name if "/" in name else name.replace(".", "/")
     return place if file.is_package else place.rpartition("/")[0]

@@ -119,9 +119,9 @@ def _take(snapshots: Sequence[Snapshot], keep: Collection[str] = ()) -> list[str
     _state.opened.forget(stale)
     for file in (file for name, file in {**_state.files, **files}.items() if top_level(name) in stale):
         linecache.cache.pop(file.path, None)  # a file that is read again is recorded again
-    for name in [name for top in stale for name in _modules_of(top)]:
+    for name in [name for top in stale for name in _list_modules(top)]:
         del sys.modules[name]
-    for name in [name for top in covered - stale for name in _modules_of(top)]:
+    for name in [name for top in covered - stale for name in _list_modules(top)]:
         _note_classes(sys.modules[name])
         if name not in _state.imported:  # the module was imported before anything was recorded
             _state.opened.assume_read(name)
@@ -145,7 +145,7 @@ def _add_connected(stale: set[str], snapshots: Iterable[Snapshot]) -> set[str]:
 
 def _require_no_compiled(packages: set[str], files: Mapping[str, SourceFile]) -> None:
     """Raise ComponentError for a changed extension module, because Python cannot reload it in one process."""
-    for name in [name for package in packages for name in _modules_of(package)]:
+    for name in [name for package in packages for name in _list_modules(package)]:
         path = str(getattr(sys.modules[name], "__file__", None) or "")
         now = files.get(name)
         if path.endswith(tuple(EXTENSION_SUFFIXES)) and not (now and _state.imported.get(name) == now.digest):
@@ -299,24 +299,24 @@ def _is_older(changed_ns: int) -> bool:
     return changed_ns / 1e9 < _STARTED + _STARTUP_S
 
 
-def _modules_of(package: str) -> list[str]:
+def _list_modules(package: str) -> list[str]:
     return [name for name in sys.modules if top_level(name) == package]
 
 
-def _files_of(package: str) -> list[str]:
+def _list_files(package: str) -> list[str]:
     """Return the files of imported modules. A module created by hand has none, and cannot be imported again."""
-    return [file for name in _modules_of(package) if (file := getattr(sys.modules[name], "__file__", None))]
+    return [file for name in _list_modules(package) if (file := getattr(sys.modules[name], "__file__", None))]
 
 
 def _is_imported(package: str) -> bool:
-    return bool(_files_of(package))
+    return bool(_list_files(package))
 
 
 def _is_imported_from(package: str, files: Mapping[str, SourceFile]) -> bool:
     """Return True if its modules were imported from these files, as far as we can tell."""
     if _find_changed(package, files):
         return False
-    modules = [name for name in _modules_of(package) if getattr(sys.modules[name], "__file__", None)]
+    modules = [name for name in _list_modules(package) if getattr(sys.modules[name], "__file__", None)]
     known = [name for name in modules if name in _state.imported]
     if any(name not in files or files[name].digest != _state.imported[name] for name in known):
         return False
@@ -329,7 +329,7 @@ def _is_as_started(package: str) -> bool:
     """
     try:
         return not _was_clock_set() and all(
-            Path(file).stat().st_ctime < _STARTED + _STARTUP_S for file in _files_of(package)
+            Path(file).stat().st_ctime < _STARTED + _STARTUP_S for file in _list_files(package)
         )
     except OSError:
         return False

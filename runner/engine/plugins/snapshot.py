@@ -17,9 +17,9 @@ from pathlib import Path
 
 from components.json_value import Json
 from runner.engine.plugins.computed_paths import builds_paths, computes_paths
-from runner.engine.plugins.files import SUFFIXES, SourceFile, files_of
+from runner.engine.plugins.files import SUFFIXES, SourceFile, list_files
 from runner.engine.plugins.named_files import names_in
-from runner.engine.plugins.opened_files import ANY_MODULE, LISTED, OpenedFiles, folder_of
+from runner.engine.plugins.opened_files import ANY_MODULE, LISTED, OpenedFiles, find_folder
 from runner.engine.plugins.source_imports import may_import_by_name, mentioned_packages, top_level
 
 ALL_CODE = "*"
@@ -122,7 +122,7 @@ class Snapshot:
             return _digest({each: file for each, file in self.files.items() if not file.is_data})
         if not name.endswith(LISTED):
             return self.files[name].digest if name in self.files else ""
-        below = sorted(each for each, file in self.files.items() if f"{folder_of(each, file)}/".startswith(name))
+        below = sorted(each for each, file in self.files.items() if f"{find_folder(each, file)}/".startswith(name))
         return _hash(below)
 
     def _drop_empty(self, names: Collection[str], module: str) -> dict[str, SourceFile]:
@@ -195,7 +195,7 @@ def _with_parents(module: str) -> Iterator[str]:
 
 def installed_digest(package: str) -> str:
     """Return the SHA-256 (hex) of the files of a top-level package as they are now. "" without files."""
-    return _digest(files_of(package, _places_of(package), follow_names=package not in OURS))
+    return _digest(list_files(package, _places_of(package), follow_names=package not in OURS))
 
 
 def take_snapshot(
@@ -213,7 +213,7 @@ def take_snapshot(
     while waiting:
         name = waiting.pop()
         if name not in read:
-            read[name] = files_of(name, _places_of(name))
+            read[name] = list_files(name, _places_of(name))
         files |= read[name]
         needed = _users_packages(read[name], plugins, known=seen)
         seen |= needed

@@ -120,7 +120,7 @@ def may_import_by_name(text: bytes) -> bool:
 
 
 @lru_cache(4096)
-def imports_of(text: bytes, module: str, *, is_package: bool) -> Imports:
+def find_imports(text: bytes, module: str, *, is_package: bool) -> Imports:
     """Return the imports of a module, including those inside functions. Text that is not Python counts as dynamic."""
     try:
         tree = ast.parse(text)
@@ -141,7 +141,7 @@ def imports_of(text: bytes, module: str, *, is_package: bool) -> Imports:
                 for alias in node.names
             }
         elif isinstance(node, ast.ImportFrom):
-            base = _base_of(node, module, is_package=is_package)
+            base = _resolve_base(node, module, is_package=is_package)
             is_dynamic = is_dynamic or not _DYNAMIC.isdisjoint(base.split("."))
             names |= {base, *(f"{base}.{alias.name}" for alias in node.names)}
             starred |= {base for alias in node.names if alias.name == "*"}
@@ -187,7 +187,7 @@ def _identifiers(node: ast.AST) -> Iterator[str]:
         yield from node.name.split(".")
 
 
-def _base_of(node: ast.ImportFrom, module: str, *, is_package: bool) -> str:
+def _resolve_base(node: ast.ImportFrom, module: str, *, is_package: bool) -> str:
     """Return the absolute name of the package or module that `from ... import` names."""
     if not node.level:
         return node.module or ""

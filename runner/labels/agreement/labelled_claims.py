@@ -28,12 +28,12 @@ from runner.engine.plugins.plugin_loading import load_plugins
 from runner.engine.store import Store
 from runner.labels.claim_labels import LabelledClaim
 from runner.labels.label_files import LabelledItem
-from runner.labels.rating import Rated, questions_of
-from runner.pipeline.building import build_component, plugins_of
+from runner.labels.rating import Rated, number_questions
+from runner.pipeline.building import build_component, read_plugins
 from runner.pipeline.scoring.judging import judge_purpose
 from runner.pipeline.settings import JudgeSettings
 from runner.results import cell_folders, corpus_texts, read_cell, read_samples
-from runner.results.hit_texts import texts_of
+from runner.results.hit_texts import read_hit_texts
 
 ChecksAnswers = Faithfulness | ClaimMetrics
 
@@ -43,8 +43,8 @@ _COLUMNS = ("id", "question", "history", "answer", "retrieved")
 
 def claim_judge(config: Mapping[str, Json]) -> ChecksAnswers:
     """Return the metric of the configured judge that checks claims of answers. Raises ConfigError if it has none."""
-    load_plugins(plugins_of(config))
-    settings: JudgeSettings = build_component(config["judge"], JudgeSettings, "judge", plugins_of(config))
+    load_plugins(read_plugins(config))
+    settings: JudgeSettings = build_component(config["judge"], JudgeSettings, "judge", read_plugins(config))
     judges = [metric for metric in settings.scores.values() if isinstance(metric, ChecksAnswers)]
     if not judges:
         raise ConfigError("--judge: this judge checks no claims; choose faithfulness or claims")
@@ -68,7 +68,7 @@ def rate_claims(judge: ChecksAnswers, claims: Sequence[LabelledClaim], store: St
     ]
     ask = asker_for(judge.llm, judge_purpose(judge), store)
     replies = iter(ClaimChecker.from_judge(judge).verdicts(list(chain.from_iterable(checks)), ask))
-    questions = questions_of([LabelledItem(item, {}) for item, _ in groups])
+    questions = number_questions([LabelledItem(item, {}) for item, _ in groups])
     return [
         rating
         for (item, item_claims), answer_checks, question in zip(groups, checks, questions, strict=True)
@@ -121,7 +121,7 @@ def claims_to_label(
         corpus = corpus_texts(read_cell(folder), sweep_dir)
         for row in read_samples(folder, _COLUMNS):
             if row["answer"] and (hits := [hit for hit in row["retrieved"] if hit["in_context"]]):
-                passages = tuple(map(Passage, texts_of(hits, corpus)))
+                passages = tuple(map(Passage, read_hit_texts(hits, corpus)))
                 items.setdefault((row["id"], row["answer"]), JudgeInput(_sample(row), row["answer"], passages))
     sampled = sorted(items.values(), key=lambda item: draw(0, f"{item.sample.id} {item.answer}"))[:n_answers]
     ask = asker_for(judge.llm, judge_purpose(judge), store)

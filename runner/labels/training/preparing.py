@@ -15,7 +15,7 @@ from runner.labels.label_files import LabelledItem, read_labels
 from runner.labels.training.labelled_answers import LabelledQuestion, complete_items, questions_in
 from runner.labels.training.prepared_folder import SPLITS, TrainingManifest, file_contents, key_of_files, write_prepared
 from runner.labels.training.question_splits import split_groups
-from runner.labels.training.training_pairs import TrainingPair, pairs_of
+from runner.labels.training.training_pairs import TrainingPair, make_pairs
 from runner.launch.compose import compose_config
 from runner.launch.overrides import quote_values
 from runner.results import read_sweep
@@ -52,7 +52,7 @@ def prepare(preparation: Preparation, folder: Path) -> TrainingManifest:
         items = complete_items(items, questions)
     config = compose_config(quote_values([f"judge={preparation.judge}", NO_MODEL, *preparation.overrides]))
     graders = labelled_graders(config, items)
-    training_pairs = pairs_of(graders.values(), items)
+    training_pairs = make_pairs(graders.values(), items)
     groups = component_ids([_ties(item.judged.sample, questions) for item in items])
     strata: list[list[Hashable]] = [_strata(item) for item in items]
     split_of = [SPLITS[index] for index in split_groups(groups, strata, preparation.shares, preparation.seed)]

@@ -14,7 +14,7 @@ from runner.engine.store.locks import hold_lock
 from runner.labels.training.prepared_folder import read_manifest, read_pairs
 from runner.labels.training.trained import CHECKPOINTS, Training, begin_training, finish
 from runner.labels.training.trainer import make_trainer, run, save_adapter
-from runner.labels.training.training_examples import TrainingSets, examples_of
+from runner.labels.training.training_examples import TrainingSets, make_examples
 from runner.labels.training.training_settings import PACKAGES, Settings
 
 _WEIGHTS = "adapter_model.safetensors"
@@ -88,7 +88,7 @@ def _lessons(settings: Settings, data: Path) -> TrainingSets:
     window = int(getattr(config, "max_position_embeddings", None) or tokenizer.model_max_length)
     max_length = min(settings.max_length or window, window)
     learned, validated = (
-        examples_of(read_pairs(data, split), tokenizer, max_length) for split in ("train", "validation")
+        make_examples(read_pairs(data, split), tokenizer, max_length) for split in ("train", "validation")
     )
     if not learned.rows:
         raise DataError(

@@ -37,7 +37,7 @@ class TrainingSets:
         return (*self.learned.too_long, *self.validated.too_long)
 
 
-def examples_of(pairs: Sequence[Mapping[str, Json]], tokenizer: Any, max_length: int) -> TrainingExamples:
+def make_examples(pairs: Sequence[Mapping[str, Json]], tokenizer: Any, max_length: int) -> TrainingExamples:
     """Return the examples of pairs: the prompt as `TransformersChat` tokenizes it, then the reply with its end token.
 
     Only the reply counts for the loss. A pair of more than `max_length` tokens is left out, because truncation would

@@ -85,7 +85,7 @@ class _Requests(NamedTuple):
     is_read: bool
 
 
-def pairs_of(graders: Iterable[Graded], items: Sequence[LabelledItem]) -> TrainingPairs:
+def make_pairs(graders: Iterable[Graded], items: Sequence[LabelledItem]) -> TrainingPairs:
     """Return a pair for each label, and a pair for each question and metric if the judge first asks whether the metric
     applies.
 
@@ -114,8 +114,8 @@ def _label_pairs(grader: Graded, index: int, item: LabelledItem, n_left_out: Cou
     if label == NOT_APPLICABLE and grader.not_applicable_grade is None and not grader.applicability:
         n_left_out[UNSAYABLE] += 1
         return []
-    requests = _requests_of(grader, item, label, reason)
-    if not requests.is_read and reason and (requests := _requests_of(grader, item, label, "")).is_read:
+    requests = _make_requests(grader, item, label, reason)
+    if not requests.is_read and reason and (requests := _make_requests(grader, item, label, "")).is_read:
         n_left_out[REASON_UNREADABLE] += 1
     if not requests.is_read:
         n_left_out[SETTLED] += 1
@@ -127,7 +127,7 @@ def _label_pairs(grader: Graded, index: int, item: LabelledItem, n_left_out: Cou
     ]
 
 
-def _requests_of(grader: Graded, item: LabelledItem, label: int, reason: str) -> _Requests:
+def _make_requests(grader: Graded, item: LabelledItem, label: int, reason: str) -> _Requests:
     applies = label != NOT_APPLICABLE or grader.not_applicable_grade is not None
     first = _PeoplesReply({"reason": "" if applies else reason, "applicable": applies})
     then = _PeoplesReply({"reason": reason, "grade": _grade(grader, label)})

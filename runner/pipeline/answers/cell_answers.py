@@ -76,7 +76,7 @@ class CellAnswers:
     revised: tuple[RevisedPart, ...] = ()
 
 
-def passages_of(cell: "Cell", texts: Texts, context: Stage[Context], queries: Stage[Queries]) -> ReadContext:
+def build_passages(cell: "Cell", texts: Texts, context: Stage[Context], queries: Stage[Queries]) -> ReadContext:
     """Return the passages in the prompts of a cell that retrieves. `queries` are those that rerankers read."""
     merges = getattr(cell.context, "merges", False)
     passages = RetrievedPassages(texts.corpus, texts.chunks, context, merges, chunk_facts(texts.chunks))
@@ -89,7 +89,7 @@ def no_passages(data: Data) -> NoPassages:
     return NoPassages(EmptyContext(data.samples))
 
 
-def answers_of(cell: "Cell", data: Data, passages: PromptPassages, pool: Data | None) -> CellAnswers:
+def build_answers(cell: "Cell", data: Data, passages: PromptPassages, pool: Data | None) -> CellAnswers:
     """Return the answers of a cell. `pool` is the data set of its few-shot examples.
 
     A cell without a language model has no prompts, and reads no history.

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from components.clusters import clusters_of
+from components.clusters import number_clusters
 from components.protocols import Examples, History
 from components.records import Answer, AnswerTask, Documents, GeneratedAnswer, Message, Sample
 from runner.engine.broken_contracts import broken_contract
@@ -70,7 +70,7 @@ def _examples_problem(
     for index in np.unique(chosen).tolist():
         if not pool[index].references or not any(unit.document_id in ids for unit in pool[index].gold):
             return f"the example {pool[index].id!r} has no reference, or no gold in its corpus; choose another"
-    clusters = clusters_of([*samples, *pool])
+    clusters = number_clusters([*samples, *pool])
     for row, column in np.argwhere(clusters[len(samples) + chosen] == clusters[: len(samples), None])[:1]:
         return (
             f"sample {samples[row].id!r} has the example {pool[chosen[row, column]].id!r}, which is the sample "

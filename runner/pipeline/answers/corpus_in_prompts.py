@@ -10,7 +10,7 @@ from components.text.tables import segment
 from runner.engine.store import Store
 from runner.engine.worker import read_cached
 from runner.pipeline.answers.checked_context import checked_context
-from runner.pipeline.corpus.document_table import documents_of
+from runner.pipeline.corpus.document_table import read_documents
 from runner.pipeline.corpus.loaded_data import Data
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _line_or_problem(
 ) -> tuple[str, str]:
     """Return a line and "", or "" and an error message."""
     n_samples = data.n_samples
-    documents = read_cached(data.loaded, store, lambda entry: documents_of(entry.parts()))
+    documents = read_cached(data.loaded, store, lambda entry: read_documents(entry.parts()))
     n_characters = sum(map(len, documents.texts))
     if n_characters > whole.max_characters:
         return "", (

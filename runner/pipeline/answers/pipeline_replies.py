@@ -15,7 +15,7 @@ from runner.pipeline.answers.answer_stages import AnswersCodec
 from runner.pipeline.corpus.loaded_data import Samples
 
 
-def conversation_of(sample: Sample) -> tuple[Message, ...]:
+def build_conversation(sample: Sample) -> tuple[Message, ...]:
     """Return the earlier turns of a sample as messages, and finally its question."""
     turns = [Message(role, text) for turn in sample.history for role, text in _exchange(turn.question, turn.answer)]
     return (*turns, Message("user", sample.question))
@@ -42,13 +42,13 @@ class PipelineReplies(Stage[Sequence[Answer]], kind="pipeline_replies", version=
 
     def most_tokens(self, run: Run) -> Tokens:
         """Return the tokens of the questions. The pipeline may use any number of further ones."""
-        conversations = [conversation_of(sample) for sample in run.read(self.samples).samples]
+        conversations = [build_conversation(sample) for sample in run.read(self.samples).samples]
         return sum((most_tokens(self.pipeline, each) for each in conversations), Tokens())
 
     def make(self, run: Run) -> Sequence[Answer]:
         """Ask the pipeline. Each reply is stored as it arrives, by request."""
         samples = run.read(self.samples).samples
-        requests = [Request(sample.id, conversation_of(sample), sample, (), draw=self.draw) for sample in samples]
+        requests = [Request(sample.id, build_conversation(sample), sample, (), draw=self.draw) for sample in samples]
         return run.ask(self.pipeline, "answers")(requests)
 
 

@@ -78,7 +78,7 @@ class Texts:
         return SearchedTexts(self.data, self.chunks) if self.family else self.searched
 
 
-def texts_of(cell: "Cell", data: Data, picking: PickingArm | None) -> Texts:
+def choose_texts(cell: "Cell", data: Data, picking: PickingArm | None) -> Texts:
     """Return the texts of a cell. An arm that picks its passages may have a custom chunker, and reads no header."""
     refined = refined_corpora(cell.refiner, data)
     refined_data = replace(data, corpus=refined[-1] if refined else data.corpus)

@@ -27,7 +27,7 @@ from runner.engine.store.stored_blocks import has_block, joined_blocks, read_blo
 from runner.pipeline.corpus import sub_corpora
 from runner.pipeline.corpus.checked_arrays import checked_arrays, checked_vectors
 from runner.pipeline.corpus.chunk_stages import chunk_blocks
-from runner.pipeline.corpus.corpus_blocks import DocumentBlock, document_blocks, positions_of
+from runner.pipeline.corpus.corpus_blocks import DocumentBlock, document_blocks, find_positions
 from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.corpus.server_requests import embedding_requests, unreceived_texts
 from runner.pipeline.corpus.text_passages import BlockPassages, ChunkPassages, DocumentPassages, corpus_terms
@@ -91,7 +91,7 @@ class ChunkVectors(Stage[Vectors], kind="vectors", in_words="vectors of chunks",
         return embedded_in_blocks(
             run,
             self.embedder,
-            list(blocks_of(self.embedder, len(chunks), self._chunk_documents(run))),
+            list(name_blocks(self.embedder, len(chunks), self._chunk_documents(run))),
             lambda rows: self._embed(run, chunks, rows, state),
             shares_received=bool(self.joined_by),
         )
@@ -118,7 +118,7 @@ class ChunkVectors(Stage[Vectors], kind="vectors", in_words="vectors of chunks",
         if some.times > 1:
             return embedding_requests(self.embedder, [some.texts], prefix, some.times)
         missing = (
-            rows for rows, name in blocks_of(self.embedder, len(some.texts)) if not has_block(run.workspace, name)
+            rows for rows, name in name_blocks(self.embedder, len(some.texts)) if not has_block(run.workspace, name)
         )
         blocks = (
             unreceived_texts(self.embedder, some.texts[rows], run.received, are_queries=False) for rows in missing
@@ -153,7 +153,7 @@ def embedded_in_blocks(
     return joined_blocks(run.workspace / "vectors.npy", vector_blocks)
 
 
-def blocks_of(
+def name_blocks(
     embedder: Embedder, n_texts: int, document: NDArray[np.int32] | None = None
 ) -> Iterator[tuple[slice, str]]:
     """Yield the rows and the name of each block. The name is unique to the rows.
@@ -214,7 +214,7 @@ class JoinedVectors(Stage[Vectors], kind="joined_vectors", in_words="vectors of 
         spans = run.read(self.chunks.chunks)
         if not len(spans):
             return run.read(self.blocks[0].vectors)
-        parts = ((positions_of(spans, block.documents.rows(run)), run.read(block.vectors)) for block in self.blocks)
+        parts = ((find_positions(spans, block.documents.rows(run)), run.read(block.vectors)) for block in self.blocks)
         filled = ((rows, vectors) for rows, vectors in parts if len(rows))
         return scattered_blocks(run.workspace / "vectors.npy", len(spans), filled)
 

@@ -116,12 +116,12 @@ class ChunksOfBlock(Stage[Spans], kind="chunks_of_block", version=1):
     def make(self, run: Run) -> Spans:
         """Select the chunks and renumber their documents."""
         spans, rows = run.read(self.chunks), self.documents.rows(run)
-        chunks = positions_of(spans, rows)
+        chunks = find_positions(spans, rows)
         document = np.searchsorted(rows, spans.document[chunks]).astype(np.int32)
         return Spans(document, spans.start[chunks], spans.end[chunks])
 
 
-def positions_of(chunks: Spans, rows: NDArray[np.int64]) -> NDArray[np.int32]:
+def find_positions(chunks: Spans, rows: NDArray[np.int64]) -> NDArray[np.int32]:
     """Return the positions of the chunks of some documents in the corpus: int32, ascending.
 
     In a block, the chunks have the same order.

@@ -49,7 +49,7 @@ def _batches(documents: Documents) -> Iterator[pa.RecordBatch]:
         yield pa.record_batch(arrays, schema=_SCHEMA)
 
 
-def documents_of(parts: Parts) -> Documents:
+def read_documents(parts: Parts) -> Documents:
     """Return the documents of a part named "documents"."""
     if isinstance(parts, StoredParts) and (path := parts.file("documents")).stat().st_size >= _LARGE_BYTES:
         return _large_documents(path)

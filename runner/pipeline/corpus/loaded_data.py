@@ -23,7 +23,7 @@ from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.engine.store import Store, StoredResult
 from runner.engine.worker import read_cached
-from runner.pipeline.corpus.document_table import documents_of, documents_part
+from runner.pipeline.corpus.document_table import documents_part, read_documents
 from runner.pipeline.corpus.partition import DOCUMENTS_PER_BLOCK, CorpusPartition, CorpusParts
 from runner.pipeline.corpus.sample_codec import decode_samples, encode_samples
 
@@ -61,7 +61,7 @@ class BenchmarkCodec:
         }
 
     def decode(self, parts: Parts) -> Benchmark:
-        return Benchmark(documents_of(parts), decode_samples(parts["samples"]), parts["notes"], dict(parts["labels"]))
+        return Benchmark(read_documents(parts), decode_samples(parts["samples"]), parts["notes"], dict(parts["labels"]))
 
 
 def _hashes(documents: Documents) -> NDArray[np.uint8]:
@@ -91,7 +91,7 @@ class CorpusCodec:
         return {"documents": documents_part(result)}
 
     def decode(self, parts: Parts) -> Documents:
-        return documents_of(parts)
+        return read_documents(parts)
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class SourceCodec:
         return {"documents": documents_part(result.documents), "counts": dict(result.counts)}
 
     def decode(self, parts: Parts) -> SourceDocuments:
-        return SourceDocuments(documents_of(parts), parts["counts"])
+        return SourceDocuments(read_documents(parts), parts["counts"])
 
 
 class ReadSource(Stage[SourceDocuments], kind="source", version=1, work=Work.BENCHMARK):
@@ -193,7 +193,7 @@ class Corpus(Stage[Documents], kind="corpus", version=2, work=Work.BENCHMARK):
 
     def make(self, run: Run) -> Documents:
         """Return the documents of the data set."""
-        return documents_of(run.parts(self.data))
+        return read_documents(run.parts(self.data))
 
 
 class Samples(Stage[SampleSet], kind="samples", version=3, work=Work.BENCHMARK):
@@ -239,7 +239,7 @@ def some_documents(data: Data, store: Store, n_documents: int) -> Documents:
     """
 
     def read(entry: StoredResult) -> Documents:
-        documents = documents_of(entry.parts())
+        documents = read_documents(entry.parts())
         return documents.at(range(0, len(documents), max(-(-len(documents) // n_documents), 1)))
 
     return read_cached(data.loaded, store, read)
@@ -252,7 +252,7 @@ def metadata_names(data: Data, store: Store) -> tuple[str, ...]:
     """
 
     def read(entry: StoredResult) -> tuple[str, ...]:
-        return tuple(sorted({name for facts in documents_of(entry.parts()).metadata for name in facts}))
+        return tuple(sorted({name for facts in read_documents(entry.parts()).metadata for name in facts}))
 
     return read_cached(data.loaded, store, read)
 

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from components.protocols import Chunker
 from components.records import Documents, Hits, Segments, Spans, SpanTexts
 from components.text.ranking import empty_hits
-from components.text.tables import segments_of
+from components.text.tables import cut_segments
 from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
@@ -35,7 +35,7 @@ class ChildChunks(Stage[Spans], kind="child_chunks", version=1):
             for document, start in zip(parents.document, parents.start, strict=True)
         ]
         children = self.chunker.chunk(
-            Documents(ids, [""] * len(ids), texts), segments_of(run.read(self.segments), parents)
+            Documents(ids, [""] * len(ids), texts), cut_segments(run.read(self.segments), parents)
         )
         children = checked_spans(children, parents.end - parents.start, self.chunker)
         shift = parents.start[children.document]
@@ -59,7 +59,7 @@ class ParentHits(Stage[Hits], kind="parent_hits", version=1, work=Work.PER_QUERY
     def make(self, run: Run) -> Hits:
         """Replace children by their parents."""
         hits = run.read(self.hits)
-        parent_of = np.append(parents_of(run.read(self.children), run.read(self.parents)), -1)
+        parent_of = np.append(find_parents(run.read(self.children), run.read(self.parents)), -1)
         parents = parent_of[hits.chunk]  # -1 indexes the last entry
         parent_hits = empty_hits(*parents.shape)
         for row, row_parents in enumerate(parents):
@@ -70,7 +70,7 @@ class ParentHits(Stage[Hits], kind="parent_hits", version=1, work=Work.PER_QUERY
         return parent_hits
 
 
-def parents_of(children: Spans, parents: Spans) -> NDArray[np.int32]:
+def find_parents(children: Spans, parents: Spans) -> NDArray[np.int32]:
     """Return the first parent that contains each child, int32[n_children].
 
     No parent contains another, so that their ends are sorted.

@@ -20,7 +20,7 @@ from components.records import Benchmark
 from runner.engine.codecs import Columns, Parts
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
-from runner.pipeline.corpus.document_table import documents_of
+from runner.pipeline.corpus.document_table import read_documents
 
 DOCUMENTS_PER_BLOCK = 20_000
 
@@ -70,7 +70,7 @@ class CorpusPartition(Stage[Partition], kind="partition", version=1, work=Work.B
         hashes = np.asarray(parts["hashes"])
         ranges = [(0, len(hashes))]
         if any(self.prefixes):
-            ids = documents_of(parts).ids
+            ids = read_documents(parts).ids
             ranges = [prefix_range(ids, prefix) for prefix in self.prefixes]
         bounds = sorted({0, len(hashes), *(bound for both in ranges for bound in both)})
         return partition_documents(

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from components.clusters import clusters_of
+from components.clusters import number_clusters
 from components.errors import ComponentError
 from components.json_value import Json
 from components.protocols import Metric, RankingMetric, RerankerSelection
@@ -47,7 +47,7 @@ class SelectionSplit(Stage[NDArray[np.bool_]], kind="selection_split", version=1
 
         A group is drawn by the id of its first sample, so that other samples do not affect it.
         """
-        group = clusters_of(samples)
+        group = number_clusters(samples)
         first_ids = dict(zip(reversed(group.tolist()), reversed([sample.id for sample in samples]), strict=True))
         chosen_clusters: list[int] = []
         for sizes in self._groups_by_set(samples, group, present).values():
@@ -70,7 +70,7 @@ class SelectionSplit(Stage[NDArray[np.bool_]], kind="selection_split", version=1
         groups: dict[str, dict[int, int]] = {}
         for sample, cluster in zip(samples, group.tolist(), strict=True):
             if any(unit.document_id in present for unit in sample.gold):
-                sizes = groups.setdefault(home.setdefault(cluster, subset_of(sample)), {})
+                sizes = groups.setdefault(home.setdefault(cluster, find_top_subset(sample)), {})
                 sizes[cluster] = sizes.get(cluster, 0) + 1
         return groups
 
@@ -78,7 +78,7 @@ class SelectionSplit(Stage[NDArray[np.bool_]], kind="selection_split", version=1
         return hashlib.sha256(f"{self.seed}\0{sample_id}".encode()).digest()
 
 
-def subset_of(sample: Sample) -> str:
+def find_top_subset(sample: Sample) -> str:
     """Return the top-level subset of a sample."""
     return sample.subset.split("/")[0]
 
@@ -133,7 +133,7 @@ class ChosenByScores(Stage[Chosen], kind="chosen_rerankers", version=2, work=Wor
                 "part that chooses. The choice needs two independent labelled samples per subset "
                 "(see `runner.datasets describe`). Otherwise name a reranker."
             )
-        sets = np.array([subset_of(sample) for sample in samples])
+        sets = np.array([find_top_subset(sample) for sample in samples])
         overall = self._best(values, can_choose)
         choice_by_set: dict[str, Json] = {}
         for name in dict.fromkeys(sets.tolist()):
@@ -181,7 +181,7 @@ class SelectedHits(Stage[Hits], kind="selected_hits", version=1, work=Work.PER_Q
 
 def names_by_sample(samples: Sequence[Sample], chosen: Chosen) -> list[str]:
     """Return the candidate that was chosen for each sample's subset."""
-    return [chosen["sets"][subset_of(sample)]["chosen"] for sample in samples]
+    return [chosen["sets"][find_top_subset(sample)]["chosen"] for sample in samples]
 
 
 @dataclass(frozen=True)

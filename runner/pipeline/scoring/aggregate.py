@@ -8,14 +8,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from components.clusters import clusters_of
+from components.clusters import number_clusters
 from components.errors import ComponentError
 from components.json_value import Json
 from components.means import combine_copy, combine_mean
 from components.metrics.interval import Column, Intervals
 from components.protocols import Metric
 from components.records import Interval, Sample, Scores, ScoreState
-from components.subsets import BY_CONVERSATION, MACRO, TURN, ConversationTurn, conversation_turns, subsets_of
+from components.subsets import BY_CONVERSATION, MACRO, TURN, ConversationTurn, conversation_turns, list_subsets
 from runner.pipeline.scoring.matrix_pooling import pooled_entries
 
 
@@ -30,7 +30,7 @@ def rows_by_subset(samples: Sequence[Sample]) -> dict[str, list[int]]:
     """Return the positions of the samples of every subset, overall first, in order of appearance."""
     rows: dict[str, list[int]] = defaultdict(list)
     for i, sample in enumerate(samples):
-        for name in subsets_of(sample.subset, sample.topic, sample.task):
+        for name in list_subsets(sample.subset, sample.topic, sample.task):
             rows[name].append(i)
     return dict(rows)
 
@@ -60,7 +60,7 @@ def aggregate(
     conversations, and so on. `turn/by_conversation` is the mean over conversations of each conversation's metric, and
     its `n_conversations` counts the conversations with a value.
     """
-    clusters = clusters_of(samples, interval.groups)
+    clusters = number_clusters(samples, interval.groups)
     turns = _turns(samples) if interval.by_turn else [None] * len(samples)
     subsets = rows_by_subset(samples) | _rows_by_turn(turns)
     columns = _columns(scored)

@@ -50,7 +50,7 @@ class MetricInputs:
     copies: Stage[GoldCopies]
 
 
-def scores_of(
+def build_scoring_stages(
     cell: "Cell", data: Data, scored: MetricInputs, passages: PromptPassages, cell_answers: CellAnswers
 ) -> tuple[Stage[Scoring], ...]:
     """Return the stages that score a cell, each for the metrics with the same inputs."""
@@ -73,7 +73,7 @@ class PipelineInputs:
     copies: Stage[GoldCopies]
 
 
-def pipeline_scores_of(cell: "Cell", data: Data, scored: PipelineInputs) -> tuple[Stage[Scoring], ...]:
+def build_pipeline_scoring_stages(cell: "Cell", data: Data, scored: PipelineInputs) -> tuple[Stage[Scoring], ...]:
     """Return the stages that score a custom pipeline. Retrieval is scored by the passages that it gives."""
     metrics, interval = cell.metrics, cell.metrics.interval
     shared = interval, data.samples, data.corpus, scored.answers, scored.places, scored.copies

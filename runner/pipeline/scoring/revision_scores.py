@@ -6,7 +6,7 @@ from components.means import mean_scores
 from components.metrics.interval import Intervals
 from components.protocols import AnyReviser, Metric, Reviser
 from components.records import AnswerState, Scores, ScoreState
-from components.revisers.scores import LENGTHS, SHARES, SupportedAfter, outcome_of
+from components.revisers.scores import LENGTHS, SHARES, SupportedAfter, score_support
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.revising import RevisedPart, Revision, read_revisions
@@ -30,7 +30,7 @@ class RevisionScores(Stage[Scoring], kind="revision_scores", version=1, work=Wor
         samples, revisions = run.read(self.samples).samples, read_revisions(run, self.parts)
         rows = [revisions.get(sample.id) for sample in samples]
         values = {
-            "supported_before": [outcome_of(revision.check) if revision else _FAILED for revision in rows],
+            "supported_before": [score_support(revision.check) if revision else _FAILED for revision in rows],
             "revised": [
                 float(revision.answer.text != revision.first.text) if revision else _FAILED for revision in rows
             ],

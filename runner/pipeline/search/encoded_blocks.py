@@ -31,7 +31,7 @@ def encoded_in_blocks(run: Run, chunks: ChunkPassages, kind: type[E], encode: Ca
     """Return the encodings of all chunks, of this kind. `encode` gets a block of chunks."""
     passages, spans = chunks.read(run), run.read(chunks.chunks)
     blocks: list[E] = []
-    for rows in blocks_of(spans.end - spans.start):
+    for rows in split_into_blocks(spans.end - spans.start):
         blocks.append(_block(run, kind, passages, rows, encode))
         run.report(rows.stop, len(passages))
     if not blocks:
@@ -52,7 +52,7 @@ def _block(run: Run, kind: type[E], passages: Passages, rows: slice, encode: Cal
     return kind(**stored)
 
 
-def blocks_of(lengths: NDArray[np.int32]) -> Iterator[slice]:
+def split_into_blocks(lengths: NDArray[np.int32]) -> Iterator[slice]:
     """Yield consecutive rows with at most `BLOCK_CHARACTERS` characters together, or a single longer row."""
     ends = np.cumsum(lengths, dtype=np.int64)
     first = 0

@@ -144,7 +144,7 @@ class LateInteractionHits(Search, kind="late_interaction_hits", version=1, work=
         """Return the chunks with the strongest interaction with the chosen queries."""
         chunks, queries = run.read(self.chunks).multi, run.read(self.queries).multi.rows(query_rows)
         if self.candidates:
-            union = _union([_hits_of(hits, run, depth, query_rows) for hits in self.candidates])
+            union = _union([_find_hits(hits, run, depth, query_rows) for hits in self.candidates])
             query, column = np.nonzero(union >= 0)
             scores = np.zeros(union.shape, dtype=np.float32)
             pairs = np.stack([query.astype(np.int32), union[query, column]], axis=1)
@@ -157,7 +157,7 @@ class LateInteractionHits(Search, kind="late_interaction_hits", version=1, work=
         return sub_corpora.merge(part_hits, parts, len(queries))
 
 
-def _hits_of(search: Search, run: Run, depth: int, query_rows: Rows) -> Hits:
+def _find_hits(search: Search, run: Run, depth: int, query_rows: Rows) -> Hits:
     """Return the stored hits if they fit, or else search."""
     return run.read(search) if depth == search.depth and query_rows is ALL else search.search(run, depth, query_rows)
 

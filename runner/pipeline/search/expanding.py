@@ -14,7 +14,7 @@ from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.loaded_data import Data, Samples
 from runner.pipeline.corpus.reply_counts import ReplyCounts, model_problems, reply_counts, step_counts
-from runner.pipeline.search.query_stages import SampleQueries, queries_of
+from runner.pipeline.search.query_stages import SampleQueries, join_queries
 
 PURPOSE = "expansion"
 
@@ -62,7 +62,7 @@ class AskedQueries(
         written = self.variant.write(samples, ask)
         if not isinstance(written, list | tuple) or not all(isinstance(expansion, Expansion) for expansion in written):
             raise broken_contract(self.variant, "returned something else than a list of Expansion, one per sample")
-        queries = queries_of(self.variant, [expansion.queries for expansion in written], len(samples))
+        queries = join_queries(self.variant, [expansion.queries for expansion in written], len(samples))
         replies = reply_counts(written, sum(expansion.is_asked for expansion in written))
         return JoinedAskedQueries(queries.texts, queries.sample, replies, dict(ask.usage))
 

@@ -27,10 +27,10 @@ from runner.pipeline.corpus.checked_arrays import Embedded, checked_arrays, chec
 from runner.pipeline.corpus.chunk_facts import GRAPH, AskedFacts, DistinctFacts, fact_counts
 from runner.pipeline.corpus.chunk_vectors import (
     Vectors,
-    blocks_of,
     chunk_vectors,
     embedded_in_blocks,
     fitted_embedder,
+    name_blocks,
 )
 from runner.pipeline.corpus.corpus_terms import CorpusTerms
 from runner.pipeline.corpus.loaded_data import Data
@@ -84,7 +84,7 @@ class FactVectors(Stage[Vectors], kind="fact_vectors", in_words="vectors of fact
     def make(self, run: Run) -> Vectors:
         """Embed block by block. An interrupted run resumes after the last complete block."""
         texts, state = self.texts.read(run), run.read(self.state)
-        blocks = list(blocks_of(self.embedder, len(texts)))
+        blocks = list(name_blocks(self.embedder, len(texts)))
         if len(blocks) < 2:
             return self._embed(texts, state)
         return embedded_in_blocks(

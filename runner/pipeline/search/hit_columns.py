@@ -112,7 +112,7 @@ def retrieved_column(
     return table.lists(pa.StructArray.from_arrays(list(columns.values()), names=list(columns)), table.row)
 
 
-def spans_of(rows: NDArray[np.int64], places: NDArray[np.int64], chunks: Spans) -> SpansOfSamples:
+def build_spans(rows: NDArray[np.int64], places: NDArray[np.int64], chunks: Spans) -> SpansOfSamples:
     """Return places of chunks as spans of the samples in `rows`."""
     return SpansOfSamples(
         rows,
@@ -174,15 +174,15 @@ def gold_columns(
 ) -> GoldColumns:
     """Return the gold in hits and contexts, which are given by place."""
     row, column = np.nonzero(context.chunk >= 0)
-    in_context = spans_of(row.astype(np.int64), context.chunk[row, column].astype(np.int64), chunks)
-    in_hits = spans_of(table.row, table.place, chunks)
+    in_context = build_spans(row.astype(np.int64), context.chunk[row, column].astype(np.int64), chunks)
+    in_hits = build_spans(table.row, table.place, chunks)
     return GoldColumns(samples, places, table, places.pieces_in(in_hits), places.pieces_in(in_context))
 
 
 def add_compressed_counts(gold: GoldColumns, spans: Spans, context: Context) -> GoldColumns:
     """Return the columns with the gold in the texts that a compressor retained, and in the chunks before it."""
     row, column = np.nonzero(context.chunk >= 0)
-    retained = spans_of(row.astype(np.int64), context.chunk[row, column].astype(np.int64), spans)
+    retained = build_spans(row.astype(np.int64), context.chunk[row, column].astype(np.int64), spans)
     return replace(gold, context_pieces=gold.places.pieces_in(retained), chosen_pieces=gold.context_pieces)
 
 

@@ -12,7 +12,7 @@ from components.records import Hits, Spans
 from runner.engine.stage import Stage, StageGroup
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.chunk_facts import GRAPH
-from runner.pipeline.corpus.parent_chunks import parents_of
+from runner.pipeline.corpus.parent_chunks import find_parents
 from runner.pipeline.search.fusing import Ranking
 from runner.pipeline.search.hit_columns import HitTable
 from runner.pipeline.search.iterating import HitsOfSearch
@@ -66,7 +66,7 @@ class HitRanks(StageGroup):
             yield from rankings
             return
         searched, read = (run.read(stage) for stage in self.family)
-        parents = np.append(parents_of(searched, read), -1)
+        parents = np.append(find_parents(searched, read), -1)
         yield from (Hits(parents[hits.chunk], hits.score) for hits in rankings)
 
 
@@ -75,7 +75,7 @@ def search_names(retriever: Retriever) -> list[tuple[str, ...]]:
 
     A single search of its kind only has the kind, so that its column does not depend on its name.
     """
-    kinds = [_kind_of(arm) for arm in retriever.arms]
+    kinds = [_name_kind(arm) for arm in retriever.arms]
     arm_names: Sequence[str] = getattr(retriever, "arm_names", kinds)
     return [
         tuple(dict.fromkeys((kind, name))) if kinds.count(kind) > 1 else (kind,)
@@ -83,7 +83,7 @@ def search_names(retriever: Retriever) -> list[tuple[str, ...]]:
     ]
 
 
-def _kind_of(arm: Arm) -> str:
+def _name_kind(arm: Arm) -> str:
     if isinstance(arm, DenseArm | EncodedDenseArm):
         return DENSE
     if isinstance(arm, GraphArm):

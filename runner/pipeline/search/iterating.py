@@ -35,7 +35,7 @@ from runner.pipeline.corpus.original_places import ranking_in_original
 from runner.pipeline.corpus.reply_counts import ReplyCounts, model_problems, reply_counts, step_counts
 from runner.pipeline.corpus.step_reports import LINE, StepReport
 from runner.pipeline.search.existing_index import index_arm
-from runner.pipeline.search.hit_columns import hit_table, spans_of
+from runner.pipeline.search.hit_columns import build_spans, hit_table
 
 PURPOSE = "next search"
 
@@ -272,7 +272,7 @@ class PlacesOfSearch(StageGroup):
         """Return the places as spans of the samples."""
         chunks = run.read(self.chunks)
         table = hit_table(run.read(self.hits), chunks)
-        return spans_of(table.row, table.place, chunks)
+        return build_spans(table.row, table.place, chunks)
 
 
 @dataclass(frozen=True)

@@ -34,10 +34,10 @@ class SampleQueries(Stage[Queries], kind="queries", version=2, work=Work.PER_QUE
     def make(self, run: Run) -> Queries:
         """Expand every sample to one query or more, in order. Raises ComponentError if a sample gets no query."""
         samples = run.read(self.samples).samples
-        return queries_of(self.variant, self.variant.expand(samples), len(samples))
+        return join_queries(self.variant, self.variant.expand(samples), len(samples))
 
 
-def queries_of(variant: object, texts: Sequence[Sequence[str]], n_samples: int) -> Queries:
+def join_queries(variant: object, texts: Sequence[Sequence[str]], n_samples: int) -> Queries:
     """Return the queries of all samples, in order, from a variant's queries for each sample.
 
     Raises ComponentError, which names the class of the variant, for a sample without a query and for a query that is

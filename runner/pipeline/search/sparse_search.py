@@ -16,7 +16,7 @@ from runner.engine.store.part_files import Part
 from runner.pipeline.corpus import sub_corpora
 from runner.pipeline.corpus.checked_arrays import checked_arrays
 from runner.pipeline.corpus.chunk_stages import chunk_blocks
-from runner.pipeline.corpus.corpus_blocks import DocumentBlock, positions_of, searched_blocks, whole_corpora
+from runner.pipeline.corpus.corpus_blocks import DocumentBlock, find_positions, searched_blocks, whole_corpora
 from runner.pipeline.corpus.corpus_terms import BlockTerms, QueryWords
 from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.corpus.sub_corpora import ALL, Rows, SearchedCorpora
@@ -49,7 +49,7 @@ class SearchedBlock(StageGroup):
         """Return the block for a search by the `query_terms`, among all `chunks` of the corpus."""
         number_of = run.read(self.terms).term_positions
         term_ids = np.array([number_of.get(term, -1) for term in query_terms.vocabulary], dtype=np.int32)
-        return IndexBlock(_LazyParts(run, self.built), positions_of(chunks, self.documents.rows(run)), term_ids)
+        return IndexBlock(_LazyParts(run, self.built), find_positions(chunks, self.documents.rows(run)), term_ids)
 
 
 class _LazyParts(Mapping[str, Part]):

@@ -13,17 +13,17 @@ from components.records import Sample
 from runner.engine.identity import parts_of
 from runner.engine.plugins.trusted_packages import foreign_targets, require_trusted, select_trusted
 from runner.engine.store import Store, StoredResult
-from runner.pipeline.building import build_component, plugins_of
+from runner.pipeline.building import build_component, read_plugins
 from runner.pipeline.cell import Cell
 from runner.pipeline.ranking.list_reranking import RERANKER
 from runner.results import OK, CellResult, SweepResult, read_sweep
 from runner.results.loaded_sweep import LoadedSweep
-from runner.serving.asked_question import defaults_of
+from runner.serving.asked_question import find_defaults
 from runner.serving.exporting.stored_stages import ExportStore
 from runner.serving.folder_description import Description
 from runner.serving.folder_trust import foreign_code
-from runner.serving.graph import cell_of, served_graph, served_nodes
-from runner.serving.nodes import class_of, model_paths, without_alarms, without_data_sets
+from runner.serving.graph import build_cell, served_graph, served_nodes
+from runner.serving.nodes import find_class, model_paths, without_alarms, without_data_sets
 from runner.serving.pipeline import graph_stages
 
 _ABOUT_THE_SWEEP = ("dataset", "metrics", "judge", "judge_repeat")
@@ -93,14 +93,14 @@ def collect_export(sweep: LoadedSweep, result: CellResult, store_dir: Path | Non
             f"{result.cell_id}: is a pipeline of your own (pipeline={result.axes.get('pipeline')}), which rag-grid "
             "does not contain; deploy it as it is, or export a cell with pipeline=built_in"
         )
-    folder, plugins = sweep.folder_of(result), select_trusted(plugins_of(result.config))
+    folder, plugins = sweep.folder_of(result), select_trusted(read_plugins(result.config))
     served = served_nodes(result.config, frozenset(result.config))
     require_trusted(served, f"cell {result.cell_id}")
     _require_own_index(served.get("retriever", {}))
     store = ExportStore(result, folder.parent, store_dir)
     data, samples = store.data()
     nodes = without_alarms(served)
-    whole = cell_of(nodes, plugins)
+    whole = build_cell(nodes, plugins)
     _require_search(whole)
     pool = store.pool(whole.examples)
     chosen = _chosen_rerankers(whole, result)
@@ -117,7 +117,7 @@ def collect_export(sweep: LoadedSweep, result: CellResult, store_dir: Path | Non
         _axes(result),
         nodes,
         asdict(data),
-        asdict(defaults_of(samples)),
+        asdict(find_defaults(samples)),
         tuple(asdict(files) for files, _ in stored),
         asdict(pool) if pool else {},
         tuple(name for name in plugins if any(f"{target}.".startswith(f"{name}.") for target in foreign)),
@@ -128,7 +128,7 @@ def collect_export(sweep: LoadedSweep, result: CellResult, store_dir: Path | Non
         read_sweep(folder.parent),
         folder,
         result,
-        cell_of(nodes, plugins),
+        build_cell(nodes, plugins),
         description,
         tuple(entry for _, entry in stored),
         {names[key]: path for key, path in folders.items()},
@@ -146,7 +146,7 @@ def _axes(result: CellResult) -> dict[str, Json]:
 
 def _require_own_index(retriever: Json) -> None:
     """Raise ConfigError for a search outside the store. Its code need not be trusted, because nothing is built."""
-    cls = class_of(retriever)
+    cls = find_class(retriever)
     if cls is not None and hasattr(cls, "find"):  # the class is an ExistingIndexArm
         raise ConfigError(
             f"retriever: {cls.__name__} searches an index of your own, which an exported folder does not contain; "

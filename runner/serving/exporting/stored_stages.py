@@ -14,7 +14,7 @@ from runner.pipeline.corpus.loaded_data import load_data
 from runner.pipeline.corpus.partition import CorpusPartition
 from runner.pipeline.corpus.sample_codec import decode_samples
 from runner.results import CellResult, cell_command, read_sweep
-from runner.serving.cached_stages import StageFiles, versions_of
+from runner.serving.cached_stages import StageFiles, read_versions
 from runner.serving.folder_description import DataFacts
 
 
@@ -74,7 +74,7 @@ class ExportStore:
         entry = self.store.find(partition.kind, partition.key)
         if entry is None:
             raise self._missing_error(partition.kind)
-        return facts_of(name, content, partition, entry)
+        return collect_facts(name, content, partition, entry)
 
     def find(self, stage: AnyStage) -> tuple[StageFiles, StoredResult]:
         """Return the result of a stage. Raises DataError if it is missing or damaged."""
@@ -85,7 +85,7 @@ class ExportStore:
             raise self._damage_error(entry, "; ".join(damages))
         files = {name: list(facts) for name, facts in sorted(entry.manifest.files.items())}
         return StageFiles(
-            f"stages/{stage.kind}-{entry.manifest.key[:12]}", stage.kind, versions_of(stage), files
+            f"stages/{stage.kind}-{entry.manifest.key[:12]}", stage.kind, read_versions(stage), files
         ), entry
 
     def _command(self) -> str:
@@ -101,7 +101,9 @@ class ExportStore:
         return DataError(f"{entry.folder}: is damaged ({why}). Compute it again: {self._command()}")
 
 
-def facts_of(name: str, content: Mapping[str, Json], partition: CorpusPartition, stored: StoredResult) -> DataFacts:
+def collect_facts(
+    name: str, content: Mapping[str, Json], partition: CorpusPartition, stored: StoredResult
+) -> DataFacts:
     """Return the facts of a data set from the stored results of its stages and its partition."""
     return DataFacts(
         name,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from components.clusters import clusters_of
+from components.clusters import number_clusters
 from components.means import combine_mean
 from components.metrics.interval import Column, Intervals
 from components.records import Interval
@@ -69,7 +69,7 @@ def acceptance(testset: Testset, ratings: Mapping[str, Sequence[int]]) -> list[C
         for threshold in THRESHOLDS
     ]
     ordered = [WHOLE, *sorted(cells.keys() - {WHOLE})]
-    intervals = Intervals().subset_intervals(columns, [cells[cell] for cell in ordered], clusters_of(samples))
+    intervals = Intervals().subset_intervals(columns, [cells[cell] for cell in ordered], number_clusters(samples))
     return [
         CellAcceptance(
             *cell,

@@ -11,7 +11,7 @@ from runner.console.display import make_console, say
 from runner.console.written_files import require_other_files, write_lines
 from runner.results.released_set import Testset
 from runner.results.set_files import holds_testset, read_testset, write_testset, write_testsets
-from runner.results.set_lines import line_of
+from runner.results.set_lines import encode_line
 from runner.testset.annotating import annotation_tables as tables
 from runner.testset.annotating.acceptance import acceptance, acceptance_csv, is_accepted, ratings_by_sample
 from runner.testset.annotating.annotated_set import sample_per_cell
@@ -23,8 +23,8 @@ from runner.testset.annotating.annotator_wording import WORDINGS
 from runner.testset.annotating.disjoint_parts import split
 from runner.testset.annotating.gating import configured_gates
 from runner.testset.annotating.importing import import_annotations
-from runner.testset.annotating.label_studio_tasks import labelling_config, tasks_of
-from runner.testset.annotating.sheet import sheet_of
+from runner.testset.annotating.label_studio_tasks import labelling_config, make_tasks
+from runner.testset.annotating.sheet import write_sheet
 
 
 def run(options: argparse.Namespace) -> int:
@@ -62,12 +62,12 @@ def _export(options: argparse.Namespace, testset: Testset) -> int:
     is_chinese = detect_language(sample.question for sample in samples) == "zh"
     wording = WORDINGS[options.language or (Language.ZH if is_chinese else Language.EN)]
     if options.format is AnnotationFormat.CSV:
-        write_lines(options.to, [sheet_of(samples, testset, wording)])
+        write_lines(options.to, [write_sheet(samples, testset, wording)])
         say(f"wrote {len(samples):,} samples to {options.to}: a copy for each annotator, named after them")
         return 0
     config = options.to.with_suffix(".xml")
     write_lines(config, [labelling_config(samples, testset, wording)])
-    write_lines(options.to, [json.dumps(list(tasks_of(samples, testset)), ensure_ascii=False, indent=1)])
+    write_lines(options.to, [json.dumps(list(make_tasks(samples, testset)), ensure_ascii=False, indent=1)])
     say(f"wrote {len(samples):,} tasks to {options.to}, and the labelling configuration to {config}")
     return 0
 
@@ -78,7 +78,7 @@ def _import(options: argparse.Namespace, testset: Testset) -> int:
         raise DataError("FILE: contains no annotations; export annotated tasks as JSON, or fill in the sheet")
     new = import_annotations(testset, annotated.annotations, options.prefer, configured_gates(testset))
     lines_by_file = {"conflicts.jsonl": map(vars, new.conflicts), "rejected.jsonl": new.rejected}
-    files = {name: b"".join(map(line_of, lines)) for name, lines in lines_by_file.items()}
+    files = {name: b"".join(map(encode_line, lines)) for name, lines in lines_by_file.items()}
     files = {name: content for name, content in files.items() if content}
     console = make_console()
     if holds_testset(options.out, new.testset, files):

@@ -32,7 +32,7 @@ def documents_of(sample: Sample, testset: Testset) -> list[str]:
     return [name for name in dict.fromkeys(names) if name in testset.texts]
 
 
-def topics_of(testset: Testset) -> list[str]:
+def list_topics(testset: Testset) -> list[str]:
     """Return all topics of the set, sorted."""
     return sorted({sample.topic for sample in testset.samples if sample.topic})
 
@@ -50,7 +50,7 @@ class AnnotatedVersions:
 
     @cached_property
     def topics(self) -> frozenset[str]:
-        return frozenset(topics_of(self.testset))
+        return frozenset(list_topics(self.testset))
 
     @cached_property
     def _samples(self) -> Mapping[str, Sample]:

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from components.clusters import clusters_of
+from components.clusters import number_clusters
 from components.means import combine_mean
 from components.metrics.interval import Column, Intervals
 from components.records import Evidence, Interval
@@ -48,7 +48,9 @@ def annotator_agreement(testset: Testset, annotations: Sequence[Annotation], see
     span annotation, 2 |A and B| / (|A| + |B|), averaged over the pairs of annotators of a sample. Hripcsak & Rothschild
     2005, "Agreement, the F-Measure, and Reliability in Information Retrieval", explain why F1 and not kappa.
     """
-    cluster = dict(zip((sample.id for sample in testset.samples), clusters_of(testset.samples).tolist(), strict=True))
+    cluster = dict(
+        zip((sample.id for sample in testset.samples), number_clusters(testset.samples).tolist(), strict=True)
+    )
     by_sample: dict[str, list[Annotation]] = {}
     for annotation in annotations:
         by_sample.setdefault(annotation.sample, []).append(annotation)

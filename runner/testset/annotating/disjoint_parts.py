@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
-from components.clusters import clusters_of, component_ids
+from components.clusters import component_ids, number_clusters
 from components.errors import ConfigError
 from components.json_value import Json
 from components.records import Sample
@@ -63,7 +63,7 @@ def _groups(testset: Testset) -> Sequence[int]:
     removed document, although it is not their gold: texts to be continued or summarised.
     """
     ties: list[list[tuple[str, Json]]] = []
-    for sample, cluster in zip(testset.samples, clusters_of(testset.samples).tolist(), strict=True):
+    for sample, cluster in zip(testset.samples, number_clusters(testset.samples).tolist(), strict=True):
         made_of = testset.provenance.get(sample.id, {})
         conversation = made_of.get("conversation")
         removed = [("removed", document_id) for document_id in made_of.get("removed", ())]

@@ -12,7 +12,7 @@ from components.testset.records import Draft, GateVerdict, VerdictState
 from runner.pipeline.building import build_component
 from runner.results.released_set import Testset
 from runner.results.set_lines import sample_line
-from runner.testset.making.model_free_inputs import TextsAlone, draft_of, refuse_requests
+from runner.testset.making.model_free_inputs import TextsAlone, make_draft, refuse_requests
 
 _LOCATION = "location"
 
@@ -49,7 +49,7 @@ def reject_samples(gates: Mapping[str, DraftGate], testset: Testset, names: Sequ
     gates.
     """
     edited = set(names)
-    drafts = [draft_of(sample, testset) for sample in testset.samples if sample.id in edited]
+    drafts = [make_draft(sample, testset) for sample in testset.samples if sample.id in edited]
     corpus = TextsAlone(testset.texts, testset.titles)
     rejections: list[Rejected] = []
     for name, gate in gates.items():

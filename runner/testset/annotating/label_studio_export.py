@@ -13,7 +13,7 @@ from components.records import Sample
 from runner.testset.annotating.annotated_set import AnnotatedVersions
 from runner.testset.annotating.annotations import HIGHEST_RATING, Annotated, Annotation, Check
 from runner.testset.annotating.annotator_wording import NO, YES
-from runner.testset.annotating.marks import Mark, gold_of
+from runner.testset.annotating.marks import Mark, make_gold
 
 _EXPECTED = "an export of Label Studio as JSON: a list of tasks with 'data' and 'annotations'"
 _NAMES = ("email", "username", "id")
@@ -103,7 +103,7 @@ class _Results:
         gold = None
         # An annotation that was begun without the prediction has no text at all, only a rating: nothing was deleted.
         if questions or references or marks:
-            gold, wrong = gold_of(self._sample, marks, self._known.testset.texts)
+            gold, wrong = make_gold(self._sample, marks, self._known.testset.texts)
             problems += [*wrong, *self._missing(questions, references, marks)]
         return Annotation(
             self._sample.id,

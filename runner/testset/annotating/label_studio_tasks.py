@@ -13,7 +13,7 @@ from components.errors import DataError
 from components.json_value import Json
 from components.records import Sample
 from runner.results.released_set import Testset
-from runner.testset.annotating.annotated_set import documents_of, topics_of
+from runner.testset.annotating.annotated_set import documents_of, list_topics
 from runner.testset.annotating.annotations import HIGHEST_RATING, Check
 from runner.testset.annotating.annotator_wording import AnnotatorWording
 
@@ -53,7 +53,7 @@ def labelling_config(samples: Sequence[Sample], testset: Testset, wording: Annot
         choices = _choices(root, f"check_{check}")
         _add(choices, "Choice", value=wording.yes, alias="yes")
         _add(choices, "Choice", value=wording.no, alias="no")
-    if topics := topics_of(testset):
+    if topics := list_topics(testset):
         _add(root, "Header", value=wording.topic)
         choices = _choices(root, "topic")
         for topic in topics:
@@ -68,7 +68,7 @@ def labelling_config(samples: Sequence[Sample], testset: Testset, wording: Annot
     return Xml.tostring(root, encoding="unicode")
 
 
-def tasks_of(samples: Sequence[Sample], testset: Testset) -> Iterator[dict[str, Json]]:
+def make_tasks(samples: Sequence[Sample], testset: Testset) -> Iterator[dict[str, Json]]:
     """Yield a task for each sample. Its prediction holds the sample's texts and gold, which annotators start from."""
     n_documents = max((len(documents_of(sample, testset)) for sample in samples), default=0)
     for sample in samples:

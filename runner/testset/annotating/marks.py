@@ -26,7 +26,9 @@ class Mark:
     text: str | None
 
 
-def gold_of(sample: Sample, marks: Sequence[Mark], texts: Mapping[str, str]) -> tuple[tuple[Evidence, ...], list[str]]:
+def make_gold(
+    sample: Sample, marks: Sequence[Mark], texts: Mapping[str, str]
+) -> tuple[tuple[Evidence, ...], list[str]]:
     """Return the gold that the marks make, and descriptions of the marks that cannot be placed.
 
     Units that are still marked keep their place in the order. So do whole documents, which people cannot mark. New
@@ -36,7 +38,7 @@ def gold_of(sample: Sample, marks: Sequence[Mark], texts: Mapping[str, str]) -> 
     marked: set[tuple[str, int, int]] = set()
     problems = []
     for mark in marks:
-        spans = [(mark.document, *span) for span in places_of(texts[mark.document], mark.start, mark.end, mark.text)]
+        spans = [(mark.document, *span) for span in find_ranges(texts[mark.document], mark.start, mark.end, mark.text)]
         meant = [span for span in spans if span in known] or spans
         if len(meant) == 1:
             marked.add(meant[0])
@@ -49,7 +51,7 @@ def gold_of(sample: Sample, marks: Sequence[Mark], texts: Mapping[str, str]) -> 
     return (*stays, *new), problems
 
 
-def places_of(document: str, start: int, end: int, text: str | None) -> list[Place]:
+def find_ranges(document: str, start: int, end: int, text: str | None) -> list[Place]:
     """Return the ranges in code points that `start` and `end` may mean, as code points or as UTF-16 units.
 
     A reading counts if its slice of the document is `text`, or without a text if it is within the document. The list is

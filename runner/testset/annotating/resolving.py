@@ -74,7 +74,7 @@ def resolve_annotations(testset: Testset, annotations: Sequence[Annotation], pre
     for name, change in edited.items():
         samples[name] = change.after
         edits += [
-            _edit(change, field, _annotators_of(by_sample[name], field), testset) for field in _changed_fields(change)
+            _edit(change, field, _list_annotators(by_sample[name], field), testset) for field in _changed_fields(change)
         ]
     for history in changed_histories(testset, list(edited.values())):
         before = samples[history.sample]
@@ -82,7 +82,10 @@ def resolve_annotations(testset: Testset, annotations: Sequence[Annotation], pre
         sample_annotations = [annotation for name in history.edited for annotation in by_sample[name]]
         edits.append(
             _edit(
-                Change(before, after), "history", _annotators_of(sample_annotations, "question", "references"), testset
+                Change(before, after),
+                "history",
+                _list_annotators(sample_annotations, "question", "references"),
+                testset,
             )
         )
     return Resolved(tuple(samples.values()), tuple(edits), tuple(conflicts))
@@ -92,7 +95,7 @@ def _changed_fields(change: Change) -> list[str]:
     return [name for name in FIELDS if getattr(change.before, name) != getattr(change.after, name)]
 
 
-def _annotators_of(annotations: Sequence[Annotation], *fields: str) -> tuple[str, ...]:
+def _list_annotators(annotations: Sequence[Annotation], *fields: str) -> tuple[str, ...]:
     """Return the annotators who filled in one of the fields. They all agree."""
     filled = (each for each in annotations if any(getattr(each, name) is not None for name in fields))
     return tuple(sorted({each.annotator for each in filled}))

@@ -21,7 +21,7 @@ from runner.results.released_set import Testset
 from runner.testset.annotating.annotated_set import AnnotatedVersions
 from runner.testset.annotating.annotations import HIGHEST_RATING, Annotated, Annotation, Check
 from runner.testset.annotating.annotator_wording import NO, YES, AnnotatorWording
-from runner.testset.annotating.marks import Mark, gold_of
+from runner.testset.annotating.marks import Mark, make_gold
 
 _TEXTS = ("id", "version", "task", "topic", "history", "question", "references", "gold")
 _COLUMNS = (*_TEXTS, *(f"check_{check}" for check in Check), "rating")
@@ -41,7 +41,7 @@ _MOST_WORDS_IN_VALUE = 3
 _WORD = re.compile(r"[^\W\d_]+")
 
 
-def sheet_of(samples: Sequence[Sample], testset: Testset, wording: AnnotatorWording) -> str:
+def write_sheet(samples: Sequence[Sample], testset: Testset, wording: AnnotatorWording) -> str:
     """Return the whole file. `references` is one answer or a JSON list of several, `gold` a JSON list of passages."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)
@@ -144,12 +144,12 @@ def _rows(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
         text = read_bytes(file, _EXPECTED).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f'{file}: not UTF-8 ({error.reason}). Save it as "CSV UTF-8".') from error
-    rows = table_rows(text, file, _EXPECTED, first_number=2, column_of=_column_of, required=_COLUMNS)
+    rows = table_rows(text, file, _EXPECTED, first_number=2, column_of=_parse_column, required=_COLUMNS)
     for number, row in rows:
         yield number, dict(row)
 
 
-def _column_of(title: str) -> str:
+def _parse_column(title: str) -> str:
     return title.partition(":")[0].strip()
 
 
@@ -170,7 +170,7 @@ def _annotation(
         problems += unread or ([] if references else ["no answer is left"])
     if not _is_unchanged(row["gold"], _gold_cell(gold, known.testset)):
         marks, wrong = _marks(row["gold"], texts)
-        gold, unplaced = gold_of(sample, marks, texts)
+        gold, unplaced = make_gold(sample, marks, texts)
         problems += [*wrong, *unplaced] or ([] if marks else ["no passage is left: rate it 1 or 2 to have it removed"])
     topic = row["topic"].strip() or None
     if topic and topic not in known.topics:

@@ -28,9 +28,9 @@ def describe_benchmark(name: str, benchmark: Benchmark) -> dict[str, Json]:
         "n_documents": len(documents),
         "n_samples": len(samples),
         "lengths": {
-            "documents": lengths_of(documents.texts),
-            "questions": lengths_of(sample.question for sample in samples),
-            "references": lengths_of(reference for sample in samples for reference in sample.references),
+            "documents": summarize_lengths(documents.texts),
+            "questions": summarize_lengths(sample.question for sample in samples),
+            "references": summarize_lengths(reference for sample in samples for reference in sample.references),
         },
         "subsets": _subsets(samples),
         "matrix": _matrix(samples),
@@ -42,7 +42,7 @@ def describe_benchmark(name: str, benchmark: Benchmark) -> dict[str, Json]:
     }
 
 
-def lengths_of(texts: Iterable[str]) -> dict[str, float | None]:
+def summarize_lengths(texts: Iterable[str]) -> dict[str, float | None]:
     """Return min, median, mean, p99 and max of the lengths in characters, each None if there are no texts."""
     lengths = np.array([len(text) for text in texts], dtype=np.int64)
     if not len(lengths):

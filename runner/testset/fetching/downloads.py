@@ -51,14 +51,14 @@ def difference(file: Path, expected: HubFile) -> str:
     n_bytes = _size(file)
     if n_bytes != expected.n_bytes:
         return f"has {n_bytes:,} bytes, expected {expected.n_bytes:,}"
-    if expected.sha256 and (checksum := sha256_of(file)) != expected.sha256:
+    if expected.sha256 and (checksum := hash_file(file)) != expected.sha256:
         return f"is corrupted: its SHA-256 is {checksum}, expected {expected.sha256}"
-    if expected.git_sha1 and (checksum := _git_sha1_of(file)) != expected.git_sha1:
+    if expected.git_sha1 and (checksum := _hash_git_blob(file)) != expected.git_sha1:
         return f"is corrupted: its git hash is {checksum}, expected {expected.git_sha1}"
     return ""
 
 
-def sha256_of(file: Path) -> str:
+def hash_file(file: Path) -> str:
     """Return the SHA-256 of a file in hexadecimal."""
     with writing(file), file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
@@ -103,7 +103,7 @@ def _size(file: Path) -> int:
         return file.stat().st_size if file.exists() else 0
 
 
-def _git_sha1_of(file: Path) -> str:
+def _hash_git_blob(file: Path) -> str:
     digest = hashlib.sha1(f"blob {_size(file)}\0".encode(), usedforsecurity=False)
     with writing(file), file.open("rb") as stream:
         while block := stream.read(BLOCK):

@@ -20,7 +20,7 @@ from components.errors import DataError
 from components.json_value import Json
 from runner.console.written_files import write_whole
 from runner.testset.fetching.conversion import QRELS, convert
-from runner.testset.fetching.downloads import Report, difference, download, sha256_of, writing
+from runner.testset.fetching.downloads import Report, difference, download, hash_file, writing
 from runner.testset.fetching.hub import Hub, HubFile, InterruptedDownload, Offline, Repository
 from runner.testset.fetching.repository_files import judgement_files, local_name, record_files
 
@@ -109,10 +109,10 @@ def _resolve_parts(named: NamedSet, hub: Hub, partial: Path) -> Parts:
 
 
 def _pin(named: NamedSet, repo: Repository) -> Repository:
-    return replace(repo, files={path: _pin_of(named, path, file) for path, file in repo.files.items()})
+    return replace(repo, files={path: _find_pin(named, path, file) for path, file in repo.files.items()})
 
 
-def _pin_of(named: NamedSet, path: str, file: HubFile) -> HubFile:
+def _find_pin(named: NamedSet, path: str, file: HubFile) -> HubFile:
     """Return the pin of a file if the table has one, else what the hub says."""
     pin = named.pins.get(path)
     return HubFile(pin.n_bytes, pin.sha256) if pin else file
@@ -161,7 +161,7 @@ def _take_from_folder(named: NamedSet, source: Path, base: Path, report: Report)
     """Make the data set of files that were downloaded in another way."""
     with writing(source):
         paths = {
-            (name := path.relative_to(source).as_posix()): _pin_of(named, name, HubFile(path.stat().st_size))
+            (name := path.relative_to(source).as_posix()): _find_pin(named, name, HubFile(path.stat().st_size))
             for path in sorted(source.rglob("*"))
             if path.is_file()
         }
@@ -213,7 +213,7 @@ def _sources(named: NamedSet, parts: Parts, files: Files) -> Json:
 
 def _entry(file: Path) -> dict[str, Json]:
     with writing(file):
-        return vars(Pin(sha256_of(file), file.stat().st_size))
+        return vars(Pin(hash_file(file), file.stat().st_size))
 
 
 def _advice(named: NamedSet, hub: Hub) -> str:

@@ -19,7 +19,7 @@ from runner.launch.compose import causes, dotted_names
 from runner.launch.hydra_state import isolated_hydra
 from runner.launch.option_names import option_names
 from runner.launch.overrides import quote_values
-from runner.pipeline.building import build_component, plugins_of
+from runner.pipeline.building import build_component, read_plugins
 from runner.testset.making.generation_settings import GenerationSettings
 
 CONF = "pkg://runner.testset.conf"
@@ -43,7 +43,7 @@ def compose_generation(overrides: Sequence[str], name: str = "config") -> dict[s
             plain = plain_config(config)
     except (HydraException, OmegaConfBaseException) as error:
         checker = [_expand(each) for each in overrides if each.startswith(f"{_CHECKER}=")]
-        raise ConfigError(_message_of(error, name, checker)) from error
+        raise ConfigError(_explain_error(error, name, checker)) from error
     if errors := list(misplaced_secrets(plain)):
         raise ConfigError(errors)
     return plain
@@ -55,7 +55,7 @@ def _expand(override: str) -> str:
     return f"+llm@{_CHECKER}{equals}{value}" if name == _CHECKER else override
 
 
-def _message_of(error: Exception, name: str, checker: list[str]) -> str:
+def _explain_error(error: Exception, name: str, checker: list[str]) -> str:
     """Return the message for one of Hydra's errors, with advice. `checker` is the override that chooses the checker, if
     any.
     """
@@ -96,8 +96,8 @@ def _options(group: str) -> list[str]:
     return option_names(files("runner.testset.conf").joinpath(group))
 
 
-def settings_of(config: dict[str, Json]) -> GenerationSettings:
+def build_settings(config: dict[str, Json]) -> GenerationSettings:
     """Return the typed settings. Raises ConfigError with all errors together."""
-    load_plugins(plugins_of(config))
-    settings: GenerationSettings = build_component(config, GenerationSettings, "", plugins_of(config))
+    load_plugins(read_plugins(config))
+    settings: GenerationSettings = build_component(config, GenerationSettings, "", read_plugins(config))
     return settings

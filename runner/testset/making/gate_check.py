@@ -14,7 +14,7 @@ from runner.console.command_parser import CommandParser
 from runner.console.display import make_console
 from runner.console.written_files import write_lines
 from runner.engine.plugins.plugin_loading import load_plugins
-from runner.pipeline.building import build_component, plugins_of
+from runner.pipeline.building import build_component, read_plugins
 from runner.testset.making.checking import CheckReport, CheckSettings, check_dataset
 from runner.testset.making.composing import compose_generation
 
@@ -29,8 +29,8 @@ def check(arguments: Sequence[str]) -> int:
     options = _parser().parse_intermixed_args(arguments)
     config = compose_generation(options.overrides, "check")
     checked = {field.name: config[field.name] for field in fields(CheckSettings)}
-    load_plugins(plugins_of({"run": config}))
-    settings: CheckSettings = build_component(checked, CheckSettings, "", plugins_of({"run": config}))
+    load_plugins(read_plugins({"run": config}))
+    settings: CheckSettings = build_component(checked, CheckSettings, "", read_plugins({"run": config}))
     report = check_dataset(settings.dataset.load(), settings.gates, settings.near_duplicates)
     if options.out:
         write_lines(options.out, (json.dumps(finding.to_json(), ensure_ascii=False) for finding in report.findings))

@@ -62,7 +62,7 @@ def run(settings: GenerationSettings, config: dict[str, Json]) -> int:
         if state.stopped and all(tried.outcome is DraftOutcome.PENDING for tried in state.tried):
             console.print(f"Nothing was generated or written: {state.stopped}", markup=False)
             return EXIT_SHORT
-        with hold_lock(making.store.root / "locks" / f"set-{_name_of(out)}.lock", f"writing {out}"):
+        with hold_lock(making.store.root / "locks" / f"set-{_name_run(out)}.lock", f"writing {out}"):
             testset = release(out, state, about)
         spent = making.spent
     return _summarize(console, settings, state, testset, spent)
@@ -78,7 +78,7 @@ def _warn_of_hidden_answers(hidden: HiddenAnswers, console: Console) -> Iterator
             console.print(line, style="yellow", markup=False)
 
 
-def _name_of(out: Path) -> str:
+def _name_run(out: Path) -> str:
     return sha256(str(out.resolve()).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 

@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from components.protocols import LLM
-from components.testset.topics.tree import labels_of
+from components.testset.topics.tree import label_topics
 from components.testset.topics.voting import TopicVotes
 from runner.output.money import format_money
 from runner.output.plan_report import data_losses
@@ -101,7 +101,7 @@ def _bound_line(head: str, bound: RequestEstimate, currency: str) -> str:
 
 def show_coverage(console: Console, state: GenerationState, counts: Mapping[MatrixField, Count]) -> None:
     """Print the matrix of accepted samples, the reasons of rejections, and pending requests."""
-    labels = labels_of(state.topics)
+    labels = label_topics(state.topics)
     table = Table("topic", *map(escape, state.requested.tasks), title="accepted / requested (tried)")
     for topic in state.requested.topics:
         row = [counts[topic, task] for task in state.requested.tasks]

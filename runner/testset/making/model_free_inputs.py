@@ -10,7 +10,7 @@ from components.testset.records import Draft, EvidenceSet, Extract, Topic
 from runner.results.released_set import Testset
 
 
-def draft_of(sample: Sample, testset: Testset) -> Draft:
+def make_draft(sample: Sample, testset: Testset) -> Draft:
     """Return the sample as a draft with its current texts and gold, and with its evidence that is still in the corpus.
 
     If people corrected the answer, the writer's computation is dropped, because it no longer applies.

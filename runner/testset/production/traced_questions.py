@@ -110,11 +110,11 @@ def conversation_in(value: Json, depth: int = 0) -> Conversation:
     if isinstance(value, str):
         return (), value
     if isinstance(value, list):
-        return _conversation_of(value)
+        return _split_conversation(value)
     if not isinstance(value, dict) or depth > _DEEPEST:
         return (), ""
     if isinstance(value.get("messages"), list):
-        return _conversation_of(value["messages"])
+        return _split_conversation(value["messages"])
     for name in _QUESTION:
         if name in value:
             history, question = conversation_in(value[name], depth + 1)
@@ -153,7 +153,7 @@ def passages_in(value: Json, depth: int = 0) -> list[str]:
     """Return the texts of the documents in a value, in order; [] if it has none."""
     value = _parse(value)
     if isinstance(value, list):
-        return [text for element in value if (text := _text_of(element, 0))]
+        return [text for element in value if (text := _read_text(element, 0))]
     if isinstance(value, dict) and depth <= _DEEPEST:
         for name in _PASSAGES:
             if passages := passages_in(value.get(name), depth + 1):
@@ -202,7 +202,7 @@ def _turns(value: Sequence[Json]) -> tuple[Turn, ...]:
     return _pair_turns(_messages(value))
 
 
-def _conversation_of(messages: Sequence[Json]) -> Conversation:
+def _split_conversation(messages: Sequence[Json]) -> Conversation:
     """Return the turns before the last message of the user, and the text of that message."""
     turns = list(_messages(messages))
     last = max((i for i, (role, _) in enumerate(turns) if role in _USER), default=-1)
@@ -246,12 +246,12 @@ def _content(value: Json) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _text_of(value: Json, depth: int) -> str:
+def _read_text(value: Json, depth: int) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, dict) and depth <= _DEEPEST:
         for name in _TEXT:
-            if text := _text_of(value.get(name), depth + 1):
+            if text := _read_text(value.get(name), depth + 1):
                 return text
     return ""
 

@@ -13,9 +13,9 @@ from components.datasets.omnieval_gold import locate_gold
 from components.json_value import Json
 from components.records import Sample
 from components.testset.records import Topic
-from components.testset.topics.tree import labels_of
+from components.testset.topics.tree import label_topics
 from runner.results.released_set import Testset
-from runner.results.set_lines import line_of
+from runner.results.set_lines import encode_line
 
 FOLDER = "omnieval"
 _CORPUS = f"{FOLDER}/corpus/nodes_dir/set_nodes/corpus.jsonl"
@@ -38,7 +38,7 @@ def omnieval_files(testset: Testset, topics: Sequence[Topic]) -> tuple[dict[str,
     conversations that lost a turn.
     """
     paths = {topic.slug: topic.path for topic in topics}
-    names = {label: paths[slug] for slug, label in labels_of(topics).items()}
+    names = {label: paths[slug] for slug, label in label_topics(topics).items()}
     items: dict[str, list[Json]] = defaultdict(list)
     n_left_out = 0
     for turns in _conversations(testset):
@@ -52,10 +52,10 @@ def omnieval_files(testset: Testset, topics: Sequence[Topic]) -> tuple[dict[str,
             n_left_out += len(turns)
     if not items:
         return {}, n_left_out
-    files = {name: b"".join(map(line_of, entries)) for name, entries in items.items()}
+    files = {name: b"".join(map(encode_line, entries)) for name, entries in items.items()}
     documents = zip(testset.documents.ids, testset.documents.titles, testset.documents.texts, strict=True)
     nodes = ({"id": own_id, "title": title, "contents": text} for own_id, title, text in documents)
-    return {_CORPUS: b"".join(map(line_of, nodes)), **files}, n_left_out
+    return {_CORPUS: b"".join(map(encode_line, nodes)), **files}, n_left_out
 
 
 def _conversations(testset: Testset) -> list[list[Sample]]:

@@ -9,11 +9,11 @@ from shutil import rmtree
 from components.json_value import Json
 from components.records import Evidence, Sample
 from components.testset.records import Draft, EvidenceSet
-from components.testset.topics.tree import labels_of, nest
+from components.testset.topics.tree import label_topics, nest
 from components.testset.topics.voting import agreement
 from runner.results.released_set import Testset
 from runner.results.set_files import write_testset
-from runner.results.set_lines import gold_fields, line_of
+from runner.results.set_lines import encode_line, gold_fields
 from runner.testset.making.coverage import Count, as_csv, as_record, as_svg, coverage
 from runner.testset.making.draft_outcomes import DRAFTING, DraftOutcome, EvidenceOutcome, Tagged
 from runner.testset.making.generation_loop import GenerationState
@@ -29,7 +29,7 @@ def release(folder: Path, state: GenerationState, about: Mapping[str, Json]) -> 
 
     Raises DataError for an invalid set, and if the folder cannot be written.
     """
-    counts, labels = coverage(state), labels_of(state.topics)
+    counts, labels = coverage(state), label_topics(state.topics)
     testset = _build_testset(state, counts, labels, about)
     layout, n_left_out = omnieval_files(testset, state.topics)
     testset = replace(testset, about={**testset.about, "n_samples_not_in_omnieval_layout": n_left_out})
@@ -37,7 +37,7 @@ def release(folder: Path, state: GenerationState, about: Mapping[str, Json]) -> 
         **layout,
         COVERAGE: as_csv(counts, labels),
         PICTURE: as_svg(counts, labels),
-        REJECTED: b"".join(map(line_of, rejections(state.tried, labels))),
+        REJECTED: b"".join(map(encode_line, rejections(state.tried, labels))),
     }
     rmtree(folder / FOLDER, ignore_errors=True)  # topics of an earlier release may no longer exist
     for name in (VOTES, TREE):
@@ -45,7 +45,7 @@ def release(folder: Path, state: GenerationState, about: Mapping[str, Json]) -> 
     if state.topics:
         files[TREE] = json.dumps(nest(state.topics), ensure_ascii=False, indent=2).encode()
     if state.votes:
-        files[VOTES] = b"".join(line_of(asdict(vote)) for vote in state.votes)
+        files[VOTES] = b"".join(encode_line(asdict(vote)) for vote in state.votes)
     write_testset(folder, testset, files, replace=True)
     return testset
 

@@ -48,13 +48,13 @@ def test_effect_of_the_stated_size_is_found(sweeps_without_effects: list[decisio
 def test_stated_size_near_the_ceiling_includes_its_own_variance() -> None:
     mostly_right = replace(decisions.SETTINGS[2], n=100)
     random = np.random.default_rng(3)
-    samples, cells = decisions.draw_samples(mostly_right.n, random), decisions.cells_of(mostly_right)
+    samples, cells = decisions.draw_samples(mostly_right.n, random), decisions.list_cells(mostly_right)
     latent = decisions.draw_latent(cells, samples.clusters, random)
     scores = mostly_right.score(latent, np.zeros_like(latent))
     scored = next(iter(decisions.scored(scores, cells, samples)))
     (tested,) = (
         one
-        for one in levels_of.tested_levels(scored, levels_of.designs_of(scored), 1_999)
+        for one in levels_of.tested_levels(scored, levels_of.make_designs(scored), 1_999)
         if one.design.axis == decisions.PLANTED_AXIS
     )
     size, without = tested.detectable(0.05), replace(tested, right_or_wrong=None).detectable(0.05)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from analysis.report.sample_classes import CLASSES, class_of
+from analysis.report.sample_classes import CLASSES, name_class
 
 
 @pytest.mark.parametrize(
@@ -20,5 +20,5 @@ from analysis.report.sample_classes import CLASSES, class_of
 def test_sample_without_gold_does_not_count_as_gold_in_the_prompt(
     failure: str, outcome: str, stage: str, wanted: str
 ) -> None:
-    assert class_of(failure, outcome, stage) == wanted
+    assert name_class(failure, outcome, stage) == wanted
     assert wanted in CLASSES

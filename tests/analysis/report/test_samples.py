@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from analysis.report.report_record import Report
-from analysis.report.sample_classes import CLASSES, RIGHT, class_of
+from analysis.report.sample_classes import CLASSES, RIGHT, name_class
 from analysis.report.samples_section import MOST_CHARACTERS, shorten_around
 from components.forensics.failures import Failure
 from runner import results
@@ -32,7 +32,7 @@ def page(report: Report) -> Page:
 
 def test_every_failure_class_has_a_reader_facing_name() -> None:
     assert {failure.value for failure in Failure} - {""} <= set(CLASSES)
-    assert class_of("", "right", "in_context") == RIGHT
+    assert name_class("", "right", "in_context") == RIGHT
 
 
 def test_report_counts_every_sample_in_one_class(report: Report, planted: LoadedSweep) -> None:

@@ -15,7 +15,7 @@ from components.rerankers.none import NoReranker
 from runner.engine.ask import replies_key
 from runner.engine.identity import describe, key_of
 from runner.engine.plugins.plugin_loading import allow_edits, load_plugins
-from runner.engine.source_code import code_of, has_code, model_code, package_code
+from runner.engine.source_code import has_code, hash_code, model_code, package_code
 
 PART = """
 from dataclasses import dataclass
@@ -193,7 +193,7 @@ def test_package_location_does_not_change_the_key(folder: Path, load: Load, monk
 def test_installed_distributions_do_not_change_the_code_key(folder: Path, load: Load) -> None:
     (folder / "edited_module.py").write_text(f"import numpy\nimport json\n{ALONE}")
     before = load("edited_module")
-    assert package_code(before) == code_of("edited_module")
+    assert package_code(before) == hash_code("edited_module")
 
 
 def test_built_in_classes_are_identified_by_version_not_code() -> None:

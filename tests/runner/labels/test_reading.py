@@ -9,7 +9,7 @@ import pytest
 
 from components.errors import DataError
 from components.records import Passage, Turn
-from runner.labels.label_files import LabelledItem, metrics_of, read_labels
+from runner.labels.label_files import LabelledItem, list_metrics, read_labels
 
 ITEM = {"id": "a", "question": "Who?", "references": ["She"], "answer": "Her", "passages": ["She did."]}
 
@@ -153,7 +153,7 @@ class TestCsv:
         assert (second.judged.answer, second.judged.passages, second.labels) == (
             "", (), {"accuracy": 0, "completeness": 1},
         )  # fmt: skip
-        assert metrics_of([first, second]) == ["accuracy", "completeness"]
+        assert list_metrics([first, second]) == ["accuracy", "completeness"]
 
     def test_semicolon_separated_label_file_is_read(self, tmp_path: Path) -> None:
         path = tmp_path / "labels.csv"

@@ -11,7 +11,7 @@ from hydra.types import RunMode
 from omegaconf import OmegaConf, open_dict
 
 from runner.launch import grid_launcher
-from runner.launch.axis_naming import job_of
+from runner.launch.axis_naming import convert_job
 from runner.launch.composed_jobs import JobComposer
 from runner.launch.hydra_startup import BASE_VERSION
 from runner.launch.hydra_state import isolated_hydra
@@ -164,7 +164,7 @@ def test_shared_composition_equals_hydra(overrides: list[str]) -> None:
         composer.compose([*overrides, *others], 6)
         shared = composer.compose(overrides, 7)
         alone = loader.load_sweep_config(master, overrides)
-        assert shared.job == job_of(alone)
+        assert shared.job == convert_job(alone)
     with open_dict(alone):
         del alone["hydra"]
     assert shared.config == OmegaConf.to_container(alone)
@@ -183,7 +183,7 @@ def test_sweep_without_option_axes_is_composed_once(monkeypatch: pytest.MonkeyPa
         alone = loader.load_sweep_config(master, overrides)
         monkeypatch.setattr(loader, "load_sweep_config", None)
         composed = JobComposer(loader, master).compose(overrides, 7)
-        assert composed.job == job_of(alone)
+        assert composed.job == convert_job(alone)
     with open_dict(alone):
         del alone["hydra"]
     assert composed.config == OmegaConf.to_container(alone)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from components.errors import ConfigError
-from runner.launch.headline import headline_of, planned_headline
+from runner.launch.headline import choose_headline, planned_headline
 from runner.launch.request import check_jobs
 from runner.output.leaderboard_csv import leaderboard_csv
 from runner.results import CellResult
@@ -38,7 +38,7 @@ from tests.runner.sweeping import (
     ],
 )
 def test_retrieval_metric_is_the_headline_without_a_language_model(overrides: list[str], expected: str) -> None:
-    assert headline_of([small_request(*overrides).cell]) == expected
+    assert choose_headline([small_request(*overrides).cell]) == expected
 
 
 @pytest.mark.parametrize(
@@ -54,17 +54,17 @@ def test_retrieval_metric_is_the_headline_without_a_language_model(overrides: li
     ],
 )
 def test_answer_parts_metric_ranks_generated_answers(overrides: list[str], expected: str) -> None:
-    assert headline_of([small_request(*overrides).cell], has_answer_parts=True) == expected
+    assert choose_headline([small_request(*overrides).cell], has_answer_parts=True) == expected
 
 
 def test_given_passages_have_no_headline_metric() -> None:
-    assert headline_of([small_request("llm=extractive", "retriever=given").cell]) == ""
+    assert choose_headline([small_request("llm=extractive", "retriever=given").cell]) == ""
 
 
 def test_single_language_model_cell_makes_the_sweep_rank_answers() -> None:
     cells = [small_request(f"llm={llm}", *own).cell for llm, own in (("extractive", []), ("openai", [
         "llm.model=m", "llm.api_key_env=''"]))]  # fmt: skip
-    assert headline_of(cells) == ""
+    assert choose_headline(cells) == ""
 
 
 @pytest.mark.parametrize(

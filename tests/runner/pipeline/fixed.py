@@ -52,7 +52,7 @@ from components.metrics.em import ExactMatch
 from components.metrics.interval import Intervals
 from components.metrics.passage_coverage import PassageCoverage
 from components.metrics.trec import TrecMeasures
-from components.pipelines.reply import question_of, read_reply
+from components.pipelines.reply import read_reply, split_question
 from components.prompts.by_kind import PromptByKind
 from components.protocols import LLM, AnswersFrom, EmbedderState, ThreeWayEncoder, WordTokenizer
 from components.records import (
@@ -104,7 +104,7 @@ from runner.engine.schedule import run_stages
 from runner.engine.stage import Stage
 from runner.engine.store import Store
 from runner.pipeline.cell import Cell
-from runner.pipeline.cell_graph import Graph, graph_of
+from runner.pipeline.cell_graph import Graph, build_graph
 from runner.pipeline.corpus.loaded_data import load_data
 from runner.pipeline.settings import (
     ExperimentSettings,
@@ -372,7 +372,7 @@ class FixedPipeline:
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
         for request in requests:
-            question, history = question_of(request)
+            question, history = split_question(request)
             passages = ["It was never said.", "The bridge was opened in 1932.", "Ships from the far north land there."]
             if "tower" in question:
                 yield Answer(request.id, AnswerState.ERROR, error="no towers", error_class=ErrorClass.OTHER)
@@ -702,7 +702,7 @@ CELLS = {
 def graph_in(store: Store, cell: Cell) -> Graph:
     """The stages of a cell, over a data set that is kept in the store."""
     pool = load_data(cell.examples.dataset, store) if cell.examples.dataset else None
-    return graph_of(cell, load_data(cell.dataset, store), pool)
+    return build_graph(cell, load_data(cell.dataset, store), pool)
 
 
 def run_all(store: Store, *wanted: Stage[Any]) -> list[StageRun]:

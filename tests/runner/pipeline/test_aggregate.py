@@ -10,7 +10,7 @@ from components.metrics.em import ExactMatch
 from components.metrics.interval import Column, Intervals
 from components.metrics.length import Length
 from components.records import Evidence, Kind, Sample, ScoreState
-from components.subsets import subsets_of
+from components.subsets import list_subsets
 from runner.pipeline.scoring.aggregate import Scored, aggregate, rows_by_subset
 
 INTERVAL = Intervals(n_resamples=200)
@@ -45,7 +45,7 @@ def scored(*outcomes: float | ScoreState) -> dict[str, Scored]:
     ],
 )
 def test_sample_counts_in_every_subset_that_contains_it(one: Sample, expected: list[str]) -> None:
-    assert subsets_of(one.subset, one.topic, one.task) == expected
+    assert list_subsets(one.subset, one.topic, one.task) == expected
 
 
 def test_rows_by_subset_cover_subsets_topics_and_tasks() -> None:

@@ -10,7 +10,7 @@ import pytest
 from components.compressors.extractive import ExtractiveByReranker
 from components.contexts.packed import PackedContext
 from components.errors import ComponentError
-from components.forensics.stages import EvidenceStage, FoundPiece, GoldUnit, stage_of
+from components.forensics.stages import EvidenceStage, FoundPiece, GoldUnit, find_stage
 from components.llms.scripted import Scripted
 from components.protocols import Compressor
 from components.records import CompressedPassages
@@ -180,7 +180,7 @@ def test_evidence_removed_by_a_compressor_has_the_compressed_stage(
     n_chosen: int | None, n_in_context: int, expected: EvidenceStage
 ) -> None:
     unit = GoldUnit(100, n_in_context, [FoundPiece(1, 0, 100)], n_chosen=n_chosen)
-    assert stage_of([unit], 5).stage is expected
+    assert find_stage([unit], 5).stage is expected
 
 
 TEXTS = {"a": "The bridge is red. It was opened in 1932. Trains use it.", "b": "The mill is old. It ground corn."}

@@ -113,7 +113,12 @@ def test_encoded_chunks_are_not_encoded_again_after_a_kill(tmp_path: Path) -> No
 
 def test_chunk_longer_than_a_block_forms_its_own_block() -> None:
     lengths = np.array([30, 30, 200, 40, 30, 30], dtype=np.int32)
-    assert [(rows.start, rows.stop) for rows in encoded_blocks.blocks_of(lengths)] == [(0, 2), (2, 3), (3, 5), (5, 6)]
+    assert [(rows.start, rows.stop) for rows in encoded_blocks.split_into_blocks(lengths)] == [
+        (0, 2),
+        (2, 3),
+        (3, 5),
+        (5, 6),
+    ]
 
 
 def test_late_interaction_scores_dense_and_sparse_hits(tmp_path: Path) -> None:

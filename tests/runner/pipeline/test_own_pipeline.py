@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from components.json_value import Json
 from components.metrics.citations import Citations
-from components.pipelines.reply import question_of, read_reply
+from components.pipelines.reply import read_reply, split_question
 from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, ErrorClass, Request, ScoreState
 from components.retrievers.closed_book import ClosedBook
@@ -35,7 +35,7 @@ class Replies:
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
         for request in requests:
-            question, history = question_of(request)
+            question, history = split_question(request)
             self.asked.append((question, history))
             reply = next((reply for word, reply in self.by_word if word in question), "An answer.")
             if isinstance(reply, str) and reply.startswith("!"):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from components.records import Spans
 from runner.pipeline.corpus import document_table as documents
-from runner.pipeline.corpus.corpus_blocks import positions_of
+from runner.pipeline.corpus.corpus_blocks import find_positions
 from runner.pipeline.corpus.partition import Partition, cached_blocks, partition_documents
 from tests.runner.sweeping import FEW_METRICS, cells_in, entries_by_kind, plan_small, run_small, store_of
 
@@ -84,7 +84,7 @@ def test_corpus_growing_by_single_documents_keeps_few_blocks() -> None:
 def test_positions_select_the_chunks_of_given_documents(chosen: list[int]) -> None:
     document = np.array([0, 0, 1, 2, 2, 2, 3], dtype=np.int32)
     spans = Spans(document, np.zeros(7, dtype=np.int32), np.ones(7, dtype=np.int32))
-    found = positions_of(spans, np.array(chosen, dtype=np.int64))
+    found = find_positions(spans, np.array(chosen, dtype=np.int64))
     assert found.tolist() == [i for i, own in enumerate(document) if own in chosen]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from components.clusters import clusters_of
+from components.clusters import number_clusters
 from components.errors import ComponentError, ConfigError
 from components.metrics.trec import TrecMeasures
 from components.records import Documents, Evidence, Kind, Sample, Turn
@@ -74,7 +74,7 @@ class TestSplit:
 
     @pytest.mark.parametrize("seed", range(5))
     def test_split_keeps_groups_together(self, seed: int) -> None:
-        held_out, groups = split(self.SAMPLES, seed=seed), clusters_of(self.SAMPLES).tolist()
+        held_out, groups = split(self.SAMPLES, seed=seed), number_clusters(self.SAMPLES).tolist()
         assert len(set(zip(groups, held_out, strict=True))) == len(set(groups))
 
     def test_split_keeps_conversations_whole(self) -> None:

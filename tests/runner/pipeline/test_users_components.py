@@ -13,7 +13,7 @@ from components.records import AllowedDocuments, Kind, Sample, Scores, ScoreStat
 from runner.pipeline.corpus.checked_arrays import Embedded, checked_arrays, checked_scores, checked_vectors
 from runner.pipeline.scoring.score_stages import scoring
 from runner.pipeline.search.checked_hits import checked_allowed
-from runner.pipeline.search.query_stages import queries_of
+from runner.pipeline.search.query_stages import join_queries
 
 SAMPLES = [Sample(str(number), "all", Kind.QA, "who?", ("me",)) for number in range(2)]
 
@@ -88,7 +88,7 @@ def test_metric_scores_of_another_number_of_samples_are_refused(n: int) -> None:
 )
 def test_non_string_queries_are_rejected(texts: Any, message: str) -> None:
     with pytest.raises(ComponentError, match=ME + message):
-        queries_of(Mine(), texts, 2)
+        join_queries(Mine(), texts, 2)
 
 
 def allowed(group: list[int], offsets: list[int], document: list[int]) -> AllowedDocuments:

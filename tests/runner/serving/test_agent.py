@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from components.errors import ComponentError, DataError, LLMError, RagGridError
-from runner.serving.agent import make_agent, question_of
+from runner.serving.agent import make_agent, read_question
 from runner.serving.asked_question import Question
 
 
@@ -27,23 +27,23 @@ def test_last_message_is_the_question_and_earlier_messages_are_history() -> None
         ("assistant", [{"type": "output_text", "text": "By the "}, {"type": "output_text", "text": "king."}]),
         ("user", [{"type": "input_text", "text": "And closed?"}]),
     )
-    assert question_of(asked) == Question(
+    assert read_question(asked) == Question(
         "And closed?", history=[("When was it opened?", "In 1932."), ("By\nwhom?", "By the king.")]
     )
 
 
 def test_agent_conversation_may_begin_with_an_answer() -> None:
     asked = request(("assistant", "Hello."), ("assistant", "How can I help?"), ("user", "Who?"))
-    assert question_of(asked).history == [("", "Hello.\nHow can I help?")]
+    assert read_question(asked).history == [("", "Hello.\nHow can I help?")]
 
 
 def test_agent_ignores_message_parts_without_text() -> None:
     asked = request(("user", [{"type": "input_image", "text": None}, {"type": "input_text", "text": "Who?"}]))
-    assert question_of(asked).text == "Who?"
+    assert read_question(asked).text == "Who?"
 
 
 def test_agent_custom_inputs_become_question_options() -> None:
-    assert question_of(request(("user", "Who?"), kind="qa", corpus="east/")) == Question(
+    assert read_question(request(("user", "Who?"), kind="qa", corpus="east/")) == Question(
         "Who?", kind="qa", history=[], corpus="east/"
     )
 
@@ -51,11 +51,11 @@ def test_agent_custom_inputs_become_question_options() -> None:
 def test_agent_rejects_requests_without_a_user_question() -> None:
     for asked in (request(), request(("system", "Be brief."))):
         with pytest.raises(DataError, match="input: got no messages, expected one or more, the last one from 'user'"):
-            question_of(asked)
+            read_question(asked)
     with pytest.raises(DataError, match="input: got the last message from 'assistant', expected one from 'user'"):
-        question_of(request(("user", "Who?"), ("assistant", "She.")))
+        read_question(request(("user", "Who?"), ("assistant", "She.")))
     with pytest.raises(DataError, match="custom_inputs: got mood, expected one or more of kind, subset"):
-        question_of(request(("user", "Who?"), mood="good"))
+        read_question(request(("user", "Who?"), mood="good"))
 
 
 @pytest.mark.filterwarnings("ignore:.*Any type hint is inferred as AnyType:UserWarning")

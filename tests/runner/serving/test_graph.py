@@ -15,9 +15,9 @@ from runner.engine.worker import find_or_make
 from runner.pipeline.cell import Cell
 from runner.pipeline.cell_graph import Graph
 from runner.pipeline.corpus.loaded_data import Data, SampleSet, load_data
-from runner.serving.cached_stages import CachedStages, StageFiles, needed_stages, versions_of
-from runner.serving.exporting.stored_stages import facts_of
-from runner.serving.graph import ServedGraph, cell_of, served_graph, without_evaluation
+from runner.serving.cached_stages import CachedStages, StageFiles, needed_stages, read_versions
+from runner.serving.exporting.stored_stages import collect_facts
+from runner.serving.graph import ServedGraph, build_cell, served_graph, without_evaluation
 from runner.serving.in_memory import QuestionRun
 from runner.serving.retrieved_passages import best_passages, prompt_passages, sweep_hits
 from tests.runner.pipeline.fixed import CELLS, fixed_cell, graph_in, run_all
@@ -32,7 +32,7 @@ SEARCHING = [
 
 def facts(data: Data, store: Store) -> Any:
     content = find_or_make(data.loaded, store).part("content")
-    return facts_of("fixed", content, data.parts.partition, find_or_make(data.parts.partition, store))
+    return collect_facts("fixed", content, data.parts.partition, find_or_make(data.parts.partition, store))
 
 
 def cached_stages(store: Store, stages: list[Stage[Any]]) -> CachedStages:
@@ -40,7 +40,7 @@ def cached_stages(store: Store, stages: list[Stage[Any]]) -> CachedStages:
     for stage in stages:
         entry = store.find(stage.kind, stage.key)
         assert entry is not None, f"{stage.kind} is not what the sweep kept"
-        files.append(StageFiles(str(entry.folder), stage.kind, versions_of(stage), dict(entry.manifest.files)))
+        files.append(StageFiles(str(entry.folder), stage.kind, read_versions(stage), dict(entry.manifest.files)))
     return CachedStages(Path("/"), stages, files)
 
 
@@ -132,5 +132,5 @@ def test_serving_graph_has_no_evaluation_stages(tmp_path: Path) -> None:
 
 def test_exported_cell_fills_a_missing_field_with_its_default() -> None:
     """A folder that was exported before a step existed has no node for it."""
-    cell = cell_of({"top_k": 5}, ())
+    cell = build_cell({"top_k": 5}, ())
     assert (cell.top_k, cell.repeat) == (5, 0)

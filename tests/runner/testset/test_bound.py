@@ -6,7 +6,7 @@ import pytest
 
 from components.records import Documents
 from components.testset.records import Topic
-from runner.testset.making.composing import compose_generation, settings_of
+from runner.testset.making.composing import build_settings, compose_generation
 from runner.testset.making.request_estimate import BoundPart, estimate_requests, total
 from tests.runner.testset.fakes import ASKED, Echo, Marks, generation, make, texts
 
@@ -19,7 +19,7 @@ TOPICS = [Topic(str(number), (f"topic {number}",)) for number in range(N_TOPICS)
 
 def parts_of(*overrides: str) -> dict[str, BoundPart]:
     config = compose_generation(["corpus=demo", "topics=demo", "llm=rehearsal", "out=set", "per_cell=4", *overrides])
-    return {part.name: part for part in estimate_requests(settings_of(config), DOCUMENTS, TOPICS)}
+    return {part.name: part for part in estimate_requests(build_settings(config), DOCUMENTS, TOPICS)}
 
 
 @pytest.fixture(scope="module")

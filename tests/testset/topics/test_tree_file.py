@@ -6,8 +6,8 @@ import pytest
 from components.errors import DataError
 from components.testset.records import Topic
 from components.testset.topics.given import GivenTopics
-from components.testset.topics.tree import labels_of, nest
-from components.text.slugs import slugs_of
+from components.testset.topics.tree import label_topics, nest
+from components.text.slugs import make_slugs
 from tests.contracts.component_contract import ComponentContract
 from tests.contracts.judge_contract import ScriptedJudge, failed
 from tests.testset.corpora import SmallCorpus
@@ -62,7 +62,7 @@ def test_topic_tree_in_the_omnieval_layout_is_read(shared_data: Path) -> None:
 def test_topic_labels_are_restored_when_a_set_is_loaded(tmp_path: Path) -> None:
     tree = "银行: [基金, 贷款, Wealth management]\n投资: [基金, C++]\nAreas: [C]"
     found = topics(tree_file(tmp_path, tree))
-    labels = labels_of(found)
+    labels = label_topics(found)
     assert list(labels.values()) == [
         "银行 - 基金",
         "贷款",
@@ -72,7 +72,7 @@ def test_topic_labels_are_restored_when_a_set_is_loaded(tmp_path: Path) -> None:
         "Areas - C",
     ]
     for some in (list(labels.values()), list(labels.values())[1:2], list(labels.values())[-1:]):
-        assert all(labels[slug] == label for label, slug in slugs_of(some).items())
+        assert all(labels[slug] == label for label, slug in make_slugs(some).items())
 
 
 def test_topic_names_lose_only_invisible_characters(tmp_path: Path) -> None:

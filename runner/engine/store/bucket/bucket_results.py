@@ -10,10 +10,10 @@ from pathlib import Path
 
 from components.errors import StoreError
 from runner.engine.store.bucket.bucket_locks import hold_lock
-from runner.engine.store.bucket.bucket_writers import BucketWriters, host_of
+from runner.engine.store.bucket.bucket_writers import BucketWriters, parse_host
 from runner.engine.store.bucket.mirrors import SentBlocks, SentReplies
 from runner.engine.store.bucket.objects import PATIENCE_S, ObjectInfo, Objects
-from runner.engine.store.bucket.packing import files_of, large_files, pack, packed_files, unpack
+from runner.engine.store.bucket.packing import large_files, pack, packed_files, read_file_names, unpack
 from runner.engine.store.bucket.paths import (
     ENTRIES,
     PAIR_SCORES,
@@ -53,7 +53,7 @@ class BucketRemote:
         self._arguments = address, cache, lease_s, patience_s
         self._cache = cache
         self._objects = Objects(address, patience_s)
-        self._writers = BucketWriters(self._objects, Writers(cache / "writers"), host_of(cache), lease_s)
+        self._writers = BucketWriters(self._objects, Writers(cache / "writers"), parse_host(cache), lease_s)
         self._entries_by_path: dict[str, ObjectInfo] | None = None
         self._listed_at = 0.0
         self._asked_for_all = float("-inf")
@@ -174,7 +174,7 @@ class BucketRemote:
         """Upload a result and return its tag. None if another process was first. Sends replies of models before it."""
         self._send_mirrors()
         manifest = (folder / MANIFEST).read_bytes()
-        files = files_of(manifest) or {}
+        files = read_file_names(manifest) or {}
         large = {part_path(kind, name, files[file][0]): file for file in large_files(files)}
         for path, file in large.items():
             self._objects.upload(path, folder / file)
@@ -192,7 +192,7 @@ class BucketRemote:
             if first.contents == packed:  # we wrote this object, and the response was lost
                 return first.tag
             if (unpacked := unpack(first.contents)) is not None:
-                in_use = {part_path(kind, name, digest) for digest, _ in (files_of(unpacked[0]) or {}).values()}
+                in_use = {part_path(kind, name, digest) for digest, _ in (read_file_names(unpacked[0]) or {}).values()}
                 self._objects.delete([path for path in large if path not in in_use])
                 return None
             damaged = first.tag

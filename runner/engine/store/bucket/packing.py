@@ -49,7 +49,7 @@ def unpack(packed: bytes) -> tuple[bytes, dict[str, bytes]] | None:
     """Return the manifest and the files by name. None unless everything is complete and matches its checksum."""
     n_manifest = int.from_bytes(packed[:_N_HEAD], "big")
     manifest = packed[_N_HEAD : _N_HEAD + n_manifest]
-    files = files_of(manifest)
+    files = read_file_names(manifest)
     if files is None:
         return None
     start, contents = _N_HEAD + n_manifest, {}
@@ -62,7 +62,7 @@ def unpack(packed: bytes) -> tuple[bytes, dict[str, bytes]] | None:
     return (manifest, contents) if start == len(packed) else None
 
 
-def files_of(manifest: bytes) -> dict[str, tuple[str, int]] | None:
+def read_file_names(manifest: bytes) -> dict[str, tuple[str, int]] | None:
     """Return the files that a manifest names. None if it is not a manifest."""
     try:
         return named_files(json.loads(manifest))

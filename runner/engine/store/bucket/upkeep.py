@@ -14,7 +14,7 @@ from functools import cached_property
 
 from runner.engine.store.bucket.merging import merge, mergeable
 from runner.engine.store.bucket.objects import ObjectInfo, Objects
-from runner.engine.store.bucket.packing import files_of, large_files, unpack
+from runner.engine.store.bucket.packing import large_files, read_file_names, unpack
 from runner.engine.store.bucket.paths import (
     ENTRIES,
     LOCKS,
@@ -123,7 +123,7 @@ class Upkeep:
         manifest = json.loads(unpacked[0])
         if (manifest.get("kind"), manifest.get("key")) != (result.kind, result.key):
             return "contains another result"
-        files = files_of(unpacked[0]) or {}
+        files = read_file_names(unpacked[0]) or {}
         damaged = [name for name in large_files(files) if not self._is_sound(result, *files[name])]
         return "; ".join(f"{name} is missing, or does not match its checksum" for name in damaged)
 

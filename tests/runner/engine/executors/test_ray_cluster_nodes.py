@@ -11,7 +11,7 @@ from runner.engine.environment import versions_of_results
 from runner.engine.executors import ray_worker_slots
 from runner.engine.executors.foreign_results import differences
 from runner.engine.executors.ray_cluster import RayCluster
-from runner.engine.executors.ray_cluster_nodes import Acceptance, Node, has_room, share_of, subtract_resources
+from runner.engine.executors.ray_cluster_nodes import Acceptance, Node, compute_share, has_room, subtract_resources
 from runner.engine.executors.ray_cluster_worker import NodeFacts, RayWorker
 from runner.engine.schedule import run_stages
 from runner.engine.stage import Resources
@@ -29,7 +29,7 @@ def nodes(*cpus: int) -> list[Node]:
     [((8, 8), 0, 1), ((8, 8), 2, 8), ((8, 8), 3, 4), ((6, 2), 2, 3), ((2,), 4, 1), ((0, 4), 1, 4), ((), 2, 1)],
 )
 def test_ray_workers_have_equal_shares_of_the_cores(cpus: tuple[int, ...], n_workers: int, share: int) -> None:
-    assert share_of(nodes(*cpus), n_workers) == share
+    assert compute_share(nodes(*cpus), n_workers) == share
 
 
 def test_gpu_fractions_add_up_to_one_gpu() -> None:

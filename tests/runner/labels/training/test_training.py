@@ -11,7 +11,7 @@ from components.llms.transformers_chat import TransformersChat
 from runner.judge_training import main
 from runner.labels.training.prepared_folder import read_manifest, read_pairs
 from runner.labels.training.trained import Training, read_training
-from runner.labels.training.training_examples import examples_of
+from runner.labels.training.training_examples import make_examples
 from runner.launch.compose import compose_config
 from runner.results import cell_folders, read_samples
 from tests.extras import skip_without
@@ -99,7 +99,7 @@ def test_training_loss_covers_only_the_reply(prepared: Prepared) -> None:
 
     tokenizer = AutoTokenizer.from_pretrained(prepared.model)
     pair = read_pairs(prepared.data, "train")[0]
-    (row,) = examples_of([pair], tokenizer, WINDOW).rows
+    (row,) = make_examples([pair], tokenizer, WINDOW).rows
     learned = [token for token, label in zip(row["input_ids"], row["labels"], strict=True) if label != -100]
     asked = row["input_ids"][: -len(learned)]
     (message,), (reply,) = pair["prompt"], pair["completion"]
@@ -107,8 +107,8 @@ def test_training_loss_covers_only_the_reply(prepared: Prepared) -> None:
     assert tokenizer.decode(learned) == f" {reply['content']}\n{tokenizer.eos_token}"
     assert row["labels"] == [-100] * len(asked) + learned
     n_tokens = len(row["input_ids"])
-    assert examples_of([pair], tokenizer, n_tokens).rows
-    assert examples_of([pair], tokenizer, n_tokens - 1).too_long == (f"{pair['id']}, accuracy: {n_tokens} tokens",)
+    assert make_examples([pair], tokenizer, n_tokens).rows
+    assert make_examples([pair], tokenizer, n_tokens - 1).too_long == (f"{pair['id']}, accuracy: {n_tokens} tokens",)
 
 
 def test_killed_training_resumes_to_the_same_bytes(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.results import released_set as content
-from runner.testset.annotating.label_studio_tasks import tasks_of
+from runner.testset.annotating.label_studio_tasks import make_tasks
 
 Task = dict[str, Any]
 Result = dict[str, Any]
@@ -23,7 +23,7 @@ def untouched(testset: "content.Testset", who: object = 1) -> list[Task]:
             "drafts": [],
             "predictions": [],
         }
-        for number, task in enumerate(tasks_of(testset.samples, testset), start=1)
+        for number, task in enumerate(make_tasks(testset.samples, testset), start=1)
     ]
 
 

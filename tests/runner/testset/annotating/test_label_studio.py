@@ -16,7 +16,7 @@ from components.records import Evidence
 from runner.testset.annotating.annotation_files import AnnotatorFrom, read_annotations
 from runner.testset.annotating.annotations import Annotated, Check
 from runner.testset.annotating.annotator_wording import WORDINGS, Language
-from runner.testset.annotating.label_studio_tasks import labelling_config, tasks_of
+from runner.testset.annotating.label_studio_tasks import labelling_config, make_tasks
 from runner.testset.annotating.resolving import resolve_annotations
 from tests.runner.testset.annotating.exports import (
     Task,
@@ -44,7 +44,7 @@ def test_label_studio_results_have_their_control_and_text(language: Language) ->
     config = ElementTree.fromstring(labelling_config(SAMPLES, SET, WORDINGS[language]))
     controls = {own.attrib["name"]: own for own in config.iter() if "toName" in own.attrib}
     texts = {own.attrib["name"]: own.attrib["value"] for own in config.iter("Text")}
-    tasks = list(tasks_of(SAMPLES, SET))
+    tasks = list(make_tasks(SAMPLES, SET))
     assert [task["data"]["id"] for task in tasks] == [sample.id for sample in SAMPLES]
     for task in tasks:
         assert {value.removeprefix("$") for value in texts.values()} <= task["data"].keys()
@@ -291,7 +291,7 @@ def test_label_studio_sdk_validates_the_exported_config(language: Language, tmp_
     rate(exported[0], 4)
     for check in Check:
         choose(exported[0], f"check_{check}", "no")
-    tasks = write(tmp_path / "tasks.json", [*tasks_of(SAMPLES, SET), *exported])
+    tasks = write(tmp_path / "tasks.json", [*make_tasks(SAMPLES, SET), *exported])
     done = subprocess.run([python, "-c", CHECKED, config, tasks], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     broken = write(tmp_path / "broken.json", json.loads(tasks.read_text("utf-8").replace('"roads"]', '"bread"]')))

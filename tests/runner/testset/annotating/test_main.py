@@ -12,7 +12,7 @@ from runner.annotate import main
 from runner.results.set_files import read_testset, write_testset
 from runner.testset.annotating.annotator_wording import WORDINGS, Language
 from runner.testset.annotating.gating import configured_gates
-from runner.testset.annotating.sheet import sheet_of
+from runner.testset.annotating.sheet import write_sheet
 from tests.runner.sweeping import flip_a_byte
 from tests.runner.testset.annotating.exports import Task, choose, rate, untouched, value_of, write
 from tests.runner.testset.small import SAMPLES, small_set
@@ -155,7 +155,7 @@ def test_annotation_sheets_are_exported_and_imported(
 ) -> None:
     words = ("--format", "csv", "--language", "zh")
     assert annotate("export", folder, "--to", tmp_path / "sheet.csv", *words) == 0
-    assert (tmp_path / "sheet.csv").read_text("utf-8") == sheet_of(SAMPLES, SET, WORDINGS[Language.ZH]) + "\n"
+    assert (tmp_path / "sheet.csv").read_text("utf-8") == write_sheet(SAMPLES, SET, WORDINGS[Language.ZH]) + "\n"
     assert annotate("import", folder, tmp_path / "sheet.csv", "--out", tmp_path / "new") == 0
     assert "left out: 5 not annotated" in capsys.readouterr().out
 

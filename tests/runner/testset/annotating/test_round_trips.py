@@ -13,7 +13,7 @@ from runner.results.set_files import read_testset, write_testset
 from runner.testset.annotating.annotation_files import AnnotatorFrom, read_annotations
 from runner.testset.annotating.annotator_wording import WORDINGS, Language
 from runner.testset.annotating.resolving import resolve_annotations
-from runner.testset.annotating.sheet import sheet_of
+from runner.testset.annotating.sheet import write_sheet
 from tests.runner.testset.annotating.exports import results_of, untouched, write
 
 PIECES = (
@@ -69,7 +69,7 @@ def test_label_studio_survives_a_round_trip(testset: "content.Testset", counts: 
 def test_sheet_saved_by_a_spreadsheet_has_no_changes(
     testset: "content.Testset", delimiter: str, line_end: str, tmp_path: Path
 ) -> None:
-    sheet = sheet_of(testset.samples, testset, WORDINGS[Language.EN])
+    sheet = write_sheet(testset.samples, testset, WORDINGS[Language.EN])
     rows = csv.reader(io.StringIO(sheet.removeprefix("\ufeff"), newline=""))
     text = io.StringIO(newline="")
     saved = csv.writer(text, delimiter=delimiter, lineterminator=line_end)

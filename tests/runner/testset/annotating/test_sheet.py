@@ -17,11 +17,11 @@ from runner.testset.annotating.annotation_files import AnnotatorFrom, read_annot
 from runner.testset.annotating.annotations import Annotated, Check
 from runner.testset.annotating.annotator_wording import WORDINGS, Language
 from runner.testset.annotating.resolving import resolve_annotations
-from runner.testset.annotating.sheet import escape, sheet_of, unescape
+from runner.testset.annotating.sheet import escape, unescape, write_sheet
 from tests.runner.testset.small import SAMPLES, small_set
 
 SET = small_set()
-SHEET = sheet_of(SAMPLES, SET, WORDINGS[Language.EN])
+SHEET = write_sheet(SAMPLES, SET, WORDINGS[Language.EN])
 
 
 def changed(row: int, cells: Mapping[str, str], **options: str) -> str:
@@ -98,7 +98,9 @@ def test_formula_escaping_is_reversible(cell: str) -> None:
 @pytest.mark.parametrize("answer", CONVERTED)
 def test_answer_that_spreadsheets_convert_survives_pandas(answer: str, tmp_path: Path) -> None:
     testset = replace(SET, samples=tuple(replace(sample, references=(answer,)) for sample in SAMPLES))
-    (tmp_path / "exported.csv").write_text(sheet_of(testset.samples, testset, WORDINGS[Language.ZH]), encoding="utf-8")
+    (tmp_path / "exported.csv").write_text(
+        write_sheet(testset.samples, testset, WORDINGS[Language.ZH]), encoding="utf-8"
+    )
     pandas.read_csv(tmp_path / "exported.csv").to_csv(tmp_path / "ann.csv", index=False)
     annotated = read_annotations([tmp_path / "ann.csv"], testset, AnnotatorFrom.COMPLETED_BY, accepts_parent=False)
     assert (annotated.annotations, annotated.n_untouched) == ((), len(SAMPLES))
@@ -107,7 +109,7 @@ def test_answer_that_spreadsheets_convert_survives_pandas(answer: str, tmp_path:
 @pytest.mark.parametrize("longer", ["0.50 metres, as the report of the year says", "1", "half"])
 def test_edit_of_a_cell_with_a_protecting_apostrophe_loses_it(longer: str, tmp_path: Path) -> None:
     testset = replace(SET, samples=tuple(replace(sample, references=("0.50",)) for sample in SAMPLES))
-    sheet = sheet_of(testset.samples, testset, WORDINGS[Language.ZH])
+    sheet = write_sheet(testset.samples, testset, WORDINGS[Language.ZH])
     assert sheet.count('"\'0.50"') == len(SAMPLES)
     (tmp_path / "ann.csv").write_text(sheet.replace("'0.50", f"'{longer}"), encoding="utf-8")
     annotated = read_annotations([tmp_path / "ann.csv"], testset, AnnotatorFrom.COMPLETED_BY, accepts_parent=False)
@@ -135,7 +137,7 @@ def test_sheet_saved_without_edits_has_no_annotations(delimiter: str, tmp_path: 
 
 def test_sheet_escapes_questions_that_are_formulas(tmp_path: Path) -> None:
     odd = replace(SET, samples=tuple(replace(own, question="=cmd|' /C calc'!A0") for own in SAMPLES))
-    sheet = sheet_of(odd.samples, odd, WORDINGS[Language.ZH])
+    sheet = write_sheet(odd.samples, odd, WORDINGS[Language.ZH])
     assert sheet.startswith("\ufeff")
     cells = [cell for row in csv.reader(io.StringIO(sheet.removeprefix("\ufeff"), newline="")) for cell in row]
     assert [cell for cell in cells if cell.startswith(("=", "+", "-", "@"))] == []
@@ -175,7 +177,7 @@ def test_references_that_look_like_lists_survive_the_sheet(tmp_path: Path) -> No
         SET,
         samples=(replace(SAMPLES[0], references=("[1] one", "two")), replace(SAMPLES[1], references=("[503] metres",))),
     )
-    (tmp_path / "ann.csv").write_text(sheet_of(odd.samples, odd, WORDINGS[Language.EN]), encoding="utf-8")
+    (tmp_path / "ann.csv").write_text(write_sheet(odd.samples, odd, WORDINGS[Language.EN]), encoding="utf-8")
     found = read_annotations([tmp_path / "ann.csv"], odd, AnnotatorFrom.COMPLETED_BY, accepts_parent=False)
     assert found.n_untouched == 2
 

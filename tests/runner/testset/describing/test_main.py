@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from components.records import Benchmark, Documents, Evidence, Kind, Sample, Turn
-from components.text.near_duplicates import count_near_duplicates, jaccard, shingles_of
+from components.text.near_duplicates import count_near_duplicates, hash_shingles, jaccard
 from runner.datasets import main, show
 from runner.testset.describing.data_description import count_leaks, describe_benchmark
 
@@ -27,10 +27,10 @@ class TestNearDuplicates:
     def test_near_duplicate_similarity_is_the_jaccard_index_of_shingles(self) -> None:
         one, other = "abcdefgh", "abcdefgx"
         sets = [{text[i : i + 5] for i in range(4)} for text in (one, other)]
-        assert jaccard(shingles_of(one), shingles_of(other)) == len(sets[0] & sets[1]) / len(sets[0] | sets[1])
+        assert jaccard(hash_shingles(one), hash_shingles(other)) == len(sets[0] & sets[1]) / len(sets[0] | sets[1])
 
     def test_near_duplicate_similarity_ignores_white_space(self) -> None:
-        assert jaccard(shingles_of("北京 是\n中国的首都"), shingles_of("北京是中国的首都")) == 1.0
+        assert jaccard(hash_shingles("北京 是\n中国的首都"), hash_shingles("北京是中国的首都")) == 1.0
 
     def test_near_duplicates_equal_a_comparison_of_all_pairs(self) -> None:
         """Few to many characters were changed, so the pairs far from the threshold are classified correctly."""
@@ -41,7 +41,7 @@ class TestNearDuplicates:
             changed = base.copy()
             changed[random.choice(300, random.choice([1, 2, 40, 80]), replace=False)] = 0x9000
             texts += ["".join(map(chr, base)), "".join(map(chr, changed))]
-        sets = [shingles_of(text) for text in texts]
+        sets = [hash_shingles(text) for text in texts]
         near = {i for i in range(120) for j in range(120) if i != j and jaccard(sets[i], sets[j]) >= 0.8}
         assert 20 < len(near) < 100
         assert count_near_duplicates(texts) == len(near)
@@ -56,7 +56,7 @@ class TestNearDuplicates:
                 changed = base.copy()
                 changed[random.choice(300, 4, replace=False)] = random.integers(0x9000, 0x9100, size=4)
                 texts.append("".join(map(chr, changed)))
-        sets = [shingles_of(text) for text in texts]
+        sets = [hash_shingles(text) for text in texts]
         near = {i for i in range(320) for j in range(320) if i != j and jaccard(sets[i], sets[j]) >= 0.8}
         assert 50 < len(near) < 270
         assert count_near_duplicates(texts) == len(near)

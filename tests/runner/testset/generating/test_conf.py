@@ -7,7 +7,7 @@ import pytest
 import runner
 from components.errors import ConfigError
 from components.records import Kind
-from runner.testset.making.composing import compose_generation, settings_of
+from runner.testset.making.composing import build_settings, compose_generation
 from runner.testset.making.generation_settings import GenerationSettings
 
 CONF = Path(runner.__file__).parent / "testset" / "conf"
@@ -19,7 +19,7 @@ def options(group: str) -> list[str]:
 
 def settings(*overrides: str) -> GenerationSettings:
     corpus = [] if "corpus=demo" in overrides else ["corpus.path=docs.jsonl"]
-    return settings_of(compose_generation(["llm=scripted", "out=set", *corpus, *overrides]))
+    return build_settings(compose_generation(["llm=scripted", "out=set", *corpus, *overrides]))
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ from components.datasets.jsonl import Jsonl
 from components.datasets.omnieval import OmniEval
 from components.llms.rehearsal.model import reply_to
 from components.records import Message
-from components.testset.topics.tree import topics_of
+from components.testset.topics.tree import list_topics
 from components.testset.topics.tree_file import read_leaves
 from runner.generate import main
 from runner.results.set_files import read_testset
@@ -149,7 +149,7 @@ def test_set_files_account_for_every_draft(flawed: Path) -> None:
     assert len({line["reason"] for line in rejected}) > 5
     assert {line["id"] for line in rejected}.isdisjoint(sample.id for sample in made.samples)
     assert made.problems() == []
-    topics = topics_of(read_leaves(flawed / "topic_tree.json"), "tree")
+    topics = list_topics(read_leaves(flawed / "topic_tree.json"), "tree")
     assert [topic.path[-1] for topic in topics] == ["银行", "证券", "保险", "人工智能", "交通"]
 
 

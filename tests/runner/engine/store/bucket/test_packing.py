@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.engine.store.bucket.packing import files_of, large_files, pack, packed_files, unpack
+from runner.engine.store.bucket.packing import large_files, pack, packed_files, read_file_names, unpack
 
 MIB = 1 << 20
 
@@ -20,14 +20,14 @@ def packed(tmp_path: Path) -> bytes:
     for name, each in contents.items():
         (tmp_path / name).write_bytes(each)
     manifest = manifest_of(contents)
-    return pack(manifest, files_of(manifest) or {}, tmp_path)
+    return pack(manifest, read_file_names(manifest) or {}, tmp_path)
 
 
 def test_packed_files_are_unpacked_unchanged(packed: bytes) -> None:
     unpacked = unpack(packed)
     assert unpacked is not None
     manifest, contents = unpacked
-    assert files_of(manifest) == files_of(manifest_of(contents))
+    assert read_file_names(manifest) == read_file_names(manifest_of(contents))
     assert contents == {"b.json": b'{"n": 8}\n', "a.npy": b"\x00" * 100, "empty.bin": b""}
 
 
@@ -50,6 +50,6 @@ def test_large_files_and_files_beyond_the_total_limit_stay_outside() -> None:
 
 
 def test_manifest_paths_outside_of_its_folder_are_refused() -> None:
-    assert files_of(json.dumps({"files": {"../../evil": ["0" * 64, 1]}}).encode()) is None
-    assert files_of(json.dumps({"files": {"good": ["0" * 64, 1]}}).encode()) == {"good": ("0" * 64, 1)}
-    assert files_of(b"[" * 100_000) is None
+    assert read_file_names(json.dumps({"files": {"../../evil": ["0" * 64, 1]}}).encode()) is None
+    assert read_file_names(json.dumps({"files": {"good": ["0" * 64, 1]}}).encode()) == {"good": ("0" * 64, 1)}
+    assert read_file_names(b"[" * 100_000) is None
