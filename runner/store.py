@@ -69,7 +69,7 @@ def _verify(store: Store, console: Console, delete: bool) -> int:
     n_damaged = n_entries = 0
     for entry in store.entries():
         n_entries += 1
-        if (damages := entry.damages()) and store.is_there(entry):
+        if (damages := entry.damages()) and store.exists(entry):
             n_damaged += 1
             console.print(f"damaged: {entry.manifest.kind} {entry.manifest.key[:12]}: {'; '.join(damages)}")
             if delete:

@@ -5,7 +5,7 @@ our axes ("Hybrid+Rerank" is retriever=hybrid_rerank), including the names of mo
 """
 
 from analysis.published.missing_numbers import missing_lines
-from analysis.published.pairing import Difference, Paired, PrintedPair, pair
+from analysis.published.pairing import Difference, PrintedPair, TablePairing, pair
 from analysis.published.papers import TABLES, MetricNames, Paper, TableInfo
 from analysis.published.printed_comparison import PrintedBlock, PrintedComparison, PrintedLine, compare_with_printed
 from analysis.published.printed_numbers import PrintedNumber, PrintedTable, Row, read_table
@@ -14,7 +14,6 @@ __all__ = [
     "TABLES",
     "Difference",
     "MetricNames",
-    "Paired",
     "Paper",
     "PrintedBlock",
     "PrintedComparison",
@@ -24,6 +23,7 @@ __all__ = [
     "PrintedTable",
     "Row",
     "TableInfo",
+    "TablePairing",
     "compare_with_printed",
     "missing_lines",
     "pair",

@@ -29,7 +29,7 @@ class PrintedPair:
 
 
 @dataclass(frozen=True)
-class Paired:
+class TablePairing:
     """The pairs, in the order of the rows. A row has several cells if these are equally close to it.
 
     `farther` cells have a row's levels, but another cell is closer to that row. Each cell is in one of `pairs`,
@@ -42,7 +42,7 @@ class Paired:
     farther: tuple[CellResult, ...]
 
 
-def pair(table: PrintedTable, cells: Sequence[CellResult]) -> Paired:
+def pair(table: PrintedTable, cells: Sequence[CellResult]) -> TablePairing:
     """Assign cells to the rows of the table.
 
     A cell fits a row if it has all levels of the row. The row gets the fitting cells that share most of the table's
@@ -63,7 +63,7 @@ def pair(table: PrintedTable, cells: Sequence[CellResult]) -> Paired:
         ]
         empty += [] if fitting else [row]
     taken = {match.cell.cell_id for match in pairs}
-    return Paired(
+    return TablePairing(
         tuple(pairs),
         tuple(empty),
         tuple(cell for cell in cells if cell.cell_id not in fitted),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from analysis.published.pairing import Paired, PrintedPair, level_on, pair
+from analysis.published.pairing import PrintedPair, TablePairing, level_on, pair
 from analysis.published.printed_numbers import PrintedNumber, PrintedTable
 from components.errors import DataError
 from runner.results import OK, CellResult
@@ -48,7 +48,7 @@ class PrintedComparison:
 
     table: PrintedTable
     blocks: tuple[PrintedBlock, ...]
-    paired: Paired
+    paired: TablePairing
     failed: tuple[CellResult, ...]
 
 
@@ -76,7 +76,7 @@ def _nothing_fits(table: PrintedTable, cells: Sequence[CellResult]) -> str:
     )
 
 
-def _block(table: PrintedTable, paired: Paired, printed: str, cells: Sequence[CellResult]) -> PrintedBlock:
+def _block(table: PrintedTable, paired: TablePairing, printed: str, cells: Sequence[CellResult]) -> PrintedBlock:
     """Return a block with the metric of the paper's code if any cell has it, otherwise with our definition."""
     names = table.info.paper.metrics[printed]
     computed = {name for cell in cells for entries in cell.metrics.values() for name in entries}
@@ -90,7 +90,7 @@ def _block(table: PrintedTable, paired: Paired, printed: str, cells: Sequence[Ce
     return PrintedBlock(printed, ours, ours == names.published, tuple(lines))
 
 
-def _pairs_of_row(paired: Paired, number: PrintedNumber) -> tuple[PrintedPair | None, ...]:
+def _pairs_of_row(paired: TablePairing, number: PrintedNumber) -> tuple[PrintedPair | None, ...]:
     return tuple(printed_pair for printed_pair in paired.pairs if printed_pair.row == number.row)
 
 

@@ -3,7 +3,7 @@
 import argparse
 
 from analysis.table_output import make_console
-from analysis.watch.watched import Watcher
+from analysis.watch.sweep_watcher import Watcher
 from runner.console.command_parser import SWEEP
 from runner.results import find_sweep
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Lock
 
 from analysis.report.report_page import report_environment
-from analysis.watch.watched import ONLY_FINISHED, SweepState, Watcher
+from analysis.watch.sweep_watcher import ONLY_FINISHED, SweepState, Watcher
 from components.errors import DataError
 
 HOST = "127.0.0.1"

@@ -9,7 +9,7 @@ from rich.table import Table
 from analysis.report.cells_section import CellRow, CellTable, interval_text
 from analysis.report.report_page import span
 from analysis.table_output import TableColumn, fitting_table
-from analysis.watch.watched import ONLY_FINISHED, SweepState, Watcher
+from analysis.watch.sweep_watcher import ONLY_FINISHED, SweepState, Watcher
 from runner.console.styled_text import number
 
 _REFRESH_S = 1.0

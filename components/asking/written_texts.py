@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 
+from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.asking.reply import repeats_heading, strip_thoughts
-from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.protocols import Ask
 from components.records import AskedText, Kind, Message, Request, Sample
 
@@ -41,9 +41,13 @@ def read_text(reply: str, instruction: str) -> str | None:
     return text if text and not repeats_heading(text, instruction) else None
 
 
-def to_asked_text(reply: str | Unread) -> AskedText:
+def to_asked_text(reply: str | UnreadableReply) -> AskedText:
     """Return a text, or the reason why there is none, as a record."""
-    return AskedText("", unread=reply.unread, failed=reply.failed) if isinstance(reply, Unread) else AskedText(reply)
+    return (
+        AskedText("", unread=reply.unread, failed=reply.failed)
+        if isinstance(reply, UnreadableReply)
+        else AskedText(reply)
+    )
 
 
 def wording_problems(instruction: str, needed: Sequence[str], others: Sequence[str] = ()) -> list[str]:

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.asking.reply import json_values, strip_thoughts, whole_number
 from components.asking.templates import chat, number_lines
-from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.compressors.sentence_pieces import Sentence, join_sentences, keep_whole, sentences_in
 from components.limits import too_small
 from components.protocols import LLM, Ask
@@ -67,11 +67,11 @@ class SentencesByModel:
 
 
 def _compress(
-    reply: list[int] | Unread | None, sentences: Sequence[Sentence], passages: Sequence[str]
+    reply: list[int] | UnreadableReply | None, sentences: Sequence[Sentence], passages: Sequence[str]
 ) -> CompressedPassages:
     if reply is None:
         return keep_whole(passages)
-    if isinstance(reply, Unread):
+    if isinstance(reply, UnreadableReply):
         return keep_whole(passages, reply.unread, reply.failed)
     return join_sentences([sentences[number] for number in reply], len(passages))
 

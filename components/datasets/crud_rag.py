@@ -18,7 +18,7 @@ from components.datasets.crud_split import EXPECTED as EXPECTED_SPLIT
 from components.datasets.crud_split import SUBSETS, read_split
 from components.datasets.labels import CRUD_LABELS
 from components.datasets.reading import (
-    names_in_words,
+    abbreviate_names,
     path_exists,
     read_lines,
     require_inside,
@@ -154,7 +154,7 @@ class CrudRag:
 
 
 def _shown(names: Sequence[str]) -> str:
-    return names_in_words([repr(name) for name in names])
+    return abbreviate_names([repr(name) for name in names])
 
 
 def _gaps(names: Sequence[str]) -> dict[str, int | str]:
@@ -172,7 +172,7 @@ def _gaps(names: Sequence[str]) -> dict[str, int | str]:
             missing.append(f"{start}{first}")
     if not missing:
         return {}
-    return {"n_gaps_in_corpus_files": len(missing), "gaps_in_corpus_files": names_in_words(missing)}
+    return {"n_gaps_in_corpus_files": len(missing), "gaps_in_corpus_files": abbreviate_names(missing)}
 
 
 def _merge_duplicates(documents: Documents) -> tuple[Documents, int]:

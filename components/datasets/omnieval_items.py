@@ -23,7 +23,7 @@ from components.datasets.json_fields import (
 )
 from components.datasets.labels import FINANCE_LABELS, slug_of_task, topic_slugs
 from components.datasets.omnieval_gold import locate_gold
-from components.datasets.reading import names_in_words, path_exists, read_jsonl, require_inside, visible_entries
+from components.datasets.reading import abbreviate_names, path_exists, read_jsonl, require_inside, visible_entries
 from components.errors import DataError
 from components.records import Kind, Sample, Turn
 
@@ -53,13 +53,13 @@ def item_files(folder: Path, root: Path) -> list[Path]:
     deeper, files = _folders_and_files(subtopics)
     filled = {parent for entry in (*files, *deeper, *beside_subtopics) for parent in entry.parents}
     if empty := sorted(each for each in [*topics, *subtopics] if each not in filled):
-        names = names_in_words([path.relative_to(folder).as_posix() for path in empty])
+        names = abbreviate_names([path.relative_to(folder).as_posix() for path in empty])
         raise DataError(
             f"{folder}: contains no items in {names}, expected {EXPECTED}. Fetch these folders again, or remove them."
         )
     misnamed = [file for file in files if file.suffix != ".jsonl"]
     if unexpected := sorted([*beside_topics, *beside_subtopics, *deeper, *misnamed]):
-        names = names_in_words([path.relative_to(folder).as_posix() for path in unexpected])
+        names = abbreviate_names([path.relative_to(folder).as_posix() for path in unexpected])
         raise DataError(
             f"{folder}: contains other files or folders than <topic>/<subtopic>/<task>.jsonl: {names}, expected "
             f"{EXPECTED}, and nothing else. Decompress, rename or move these, or remove them."

@@ -90,7 +90,7 @@ def allowed_folders(folder: Path) -> Iterator[Path]:
     yield from (parent.parent / "blobs" for parent in folder.parents if parent.name == "snapshots")
 
 
-def names_in_words(names: Sequence[str]) -> str:
+def abbreviate_names(names: Sequence[str]) -> str:
     """Return the first names, and the number of others."""
     more = f" and {len(names) - _N_NAMES_SHOWN} more" if len(names) > _N_NAMES_SHOWN else ""
     return ", ".join(names[:_N_NAMES_SHOWN]) + more
@@ -295,5 +295,5 @@ def _nearest_content(path: Path) -> str:
     if not os.access(folder, os.R_OK):
         return f"The folder {folder} cannot be listed. Check the path."
     names = sorted(entry.name for entry in folder.iterdir())
-    content = names_in_words(names) or "nothing"
+    content = abbreviate_names(names) or "nothing"
     return f"The folder {folder} contains: {content}. Check the path, or fetch the missing files."

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.asking.reply import json_values, repeats_form, repeats_heading, strip_thoughts
 from components.asking.templates import chat, questions_by_line
-from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.asking.written_texts import wording_problems
 from components.fields import added_later
 from components.json_value import Json
@@ -123,10 +123,10 @@ class WrittenQueries:
         is_none = text.startswith("[") or not _WORD.search(text) or repeats_heading(text, self.instruction)
         return "" if is_none else text
 
-    def _expansion(self, sample: Sample, reply: tuple[str, ...] | Unread | None) -> Expansion:
+    def _expansion(self, sample: Sample, reply: tuple[str, ...] | UnreadableReply | None) -> Expansion:
         if reply is None:
             return Expansion((sample.question,), is_asked=False)
-        if isinstance(reply, Unread):
+        if isinstance(reply, UnreadableReply):
             return Expansion((sample.question,), unread=reply.unread, failed=reply.failed)
         texts = (" ".join(reply),) if self.joined else tuple(dict.fromkeys(reply))
         return Expansion(tuple(f"{sample.question}\n{text}" for text in texts) if self.with_question else texts)

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.asking.templates import chat
-from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.asking.written_texts import wording_problems
 from components.fact_graph.fact_replies import KEY, read_facts
 from components.json_value import Json
@@ -70,5 +70,5 @@ class WrittenFacts:
         return read_facts(reply, self.instruction, self.max_facts)
 
 
-def _outcome(reply: FactsOfChunk | Unread) -> FactsOfChunk:
-    return FactsOfChunk(unread=reply.unread, failed=reply.failed) if isinstance(reply, Unread) else reply
+def _outcome(reply: FactsOfChunk | UnreadableReply) -> FactsOfChunk:
+    return FactsOfChunk(unread=reply.unread, failed=reply.failed) if isinstance(reply, UnreadableReply) else reply

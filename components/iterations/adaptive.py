@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.asking.reply import read_object
 from components.asking.templates import chat
-from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.asking.written_texts import wording_problems
 from components.iterations.asked import AskedSearches
 from components.json_value import Json
@@ -97,7 +97,7 @@ def _read(reply: str) -> str | None:
     return named if named in (NONE, ONE, SEVERAL) else None
 
 
-def _first_search(question: str, reply: str | Unread) -> NextSearch:
-    if isinstance(reply, Unread):
+def _first_search(question: str, reply: str | UnreadableReply) -> NextSearch:
+    if isinstance(reply, UnreadableReply):
         return NextSearch(question, ONE, unread=reply.unread, failed=reply.failed)
     return NextSearch("" if reply == NONE else question, reply)

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.asking.reply import flag, json_values, repeats_form, strip_thoughts
 from components.asking.templates import chat, number_lines
-from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.asking.written_texts import wording_problems
 from components.json_value import Json
 from components.limits import too_small
@@ -111,8 +111,8 @@ def _line(value: object) -> str:
     return " ".join(value.split()) if isinstance(value, str) else ""
 
 
-def _decision(trail: SearchTrail, reply: NextSearch | Unread) -> NextSearch:
-    if isinstance(reply, Unread):
+def _decision(trail: SearchTrail, reply: NextSearch | UnreadableReply) -> NextSearch:
+    if isinstance(reply, UnreadableReply):
         return NextSearch("", unread=reply.unread, failed=reply.failed)
     earlier = [trail.question.split("\n")[-1], *(step.query for step in trail.steps)]
     is_repeated = reply.query.casefold() in {_line(text).casefold() for text in earlier}

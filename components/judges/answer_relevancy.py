@@ -7,9 +7,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.asking.reply import flag, read_object, repeats_form
 from components.asking.templates import chat
-from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.json_value import Json
 from components.limits import too_small
 from components.means import combine_mean, mean_scores
@@ -119,9 +119,11 @@ class AnswerRelevancy:
         request = Request(item.sample.id, messages, item.sample, (), _SCHEMA)
         return Inquiry(request, lambda reply: read_derived(reply, self.n_questions, self.prompt))
 
-    def _cosines(self, derived: Sequence[tuple[str, DerivedQuestions | Unread]]) -> list[list[float]]:
+    def _cosines(self, derived: Sequence[tuple[str, DerivedQuestions | UnreadableReply]]) -> list[list[float]]:
         """Return the cosines of each question with the questions derived from its answer; [] for an unread reply."""
-        groups = [[] if isinstance(reply, Unread) else [question, *reply.questions] for question, reply in derived]
+        groups = [
+            [] if isinstance(reply, UnreadableReply) else [question, *reply.questions] for question, reply in derived
+        ]
         texts = list(dict.fromkeys(text for group in groups for text in group))
         if not texts:
             return [[] for _ in groups]
@@ -140,7 +142,7 @@ class AnswerRelevancy:
 class _AsksOnly(AnswerRelevancy):
     """Asks for the questions, and compares nothing."""
 
-    def _cosines(self, derived: Sequence[tuple[str, DerivedQuestions | Unread]]) -> list[list[float]]:
+    def _cosines(self, derived: Sequence[tuple[str, DerivedQuestions | UnreadableReply]]) -> list[list[float]]:
         return [[0.0] for _ in derived]
 
 
@@ -155,8 +157,8 @@ def read_derived(text: str, n_questions: int, prompt: str) -> DerivedQuestions |
     return DerivedQuestions(tuple(questions), noncommittal)
 
 
-def _outcome(reply: DerivedQuestions | Unread, cosines: Sequence[float]) -> _Outcome:
-    if isinstance(reply, Unread):
+def _outcome(reply: DerivedQuestions | UnreadableReply, cosines: Sequence[float]) -> _Outcome:
+    if isinstance(reply, UnreadableReply):
         return reply.state, reply.state, reply.reason
     value = sum(cosines) / len(cosines)
     lines = [f"{cosine:.3f}: {question}" for cosine, question in zip(cosines, reply.questions, strict=True)]

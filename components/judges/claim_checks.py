@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import ClassVar, Protocol
 
+from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.asking.reply import strip_form
 from components.asking.templates import chat, number_lines, question_in_context
-from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.judges.claim_replies import CLAIMS_SCHEMA, VERDICTS_SCHEMA, Support, Verdict, read_claims, read_verdicts
 from components.limits import too_small
 from components.protocols import Ask, Component
@@ -78,16 +78,16 @@ class ClaimExtractor:
         places = missing_places("claim_prompt", self.claim_prompt, ("{question}", "{text}"))
         return places + too_small(self, max_claims=1, max_attempts=1)
 
-    def claims(self, sources: Sequence[SourceText], ask: Ask) -> list[Claims | Unread]:
+    def claims(self, sources: Sequence[SourceText], ask: Ask) -> list[Claims | UnreadableReply]:
         """Return the claims of each text, () if it states nothing."""
         replies = ask_until_readable(list(map(self._claims_of, sources)), ask, self.reminder, self.max_attempts)
-        return [claims if isinstance(claims, Unread) else self._limit(claims) for claims in replies]
+        return [claims if isinstance(claims, UnreadableReply) else self._limit(claims) for claims in replies]
 
-    def _limit(self, claims: Claims) -> Claims | Unread:
+    def _limit(self, claims: Claims) -> Claims | UnreadableReply:
         if len(claims) <= self.max_claims:
             return claims
         reason = f"{len(claims)} claims, more than max_claims={self.max_claims}, the last one: {claims[-1]}"
-        return Unread(ScoreState.UNPARSABLE, f"cannot be read: {reason}")
+        return UnreadableReply(ScoreState.UNPARSABLE, f"cannot be read: {reason}")
 
     def _claims_of(self, source: SourceText) -> Inquiry[Claims]:
         values = {"{question}": question_in_context(source.sample), "{text}": source.text}
@@ -163,8 +163,8 @@ class ClaimChecker:
             return 0
         return self.max_claims if self.one_by_one else 1
 
-    def verdicts(self, checks: Sequence[Check], ask: Ask) -> list[Verdicts | Unread]:
-        """Return the verdicts of each check, one per claim; Unread if any of its claims has none."""
+    def verdicts(self, checks: Sequence[Check], ask: Ask) -> list[Verdicts | UnreadableReply]:
+        """Return the verdicts of each check, one per claim; UnreadableReply if any of its claims has none."""
         if self.entailment:
             return list(self.entailment.verdicts(checks))
         parts = [self._parts(check) for check in checks]
@@ -192,16 +192,16 @@ class ClaimChecker:
         return Inquiry(request, read)
 
 
-def worst_unread(unread: Sequence[Unread]) -> Unread:
+def worst_unread(unread: Sequence[UnreadableReply]) -> UnreadableReply:
     """Return a failed request if there is one, because it is worth repeating, else the first unreadable reply."""
     return min(unread, key=lambda reply: reply.state is not ScoreState.FAILED)
 
 
-def _join(replies: Sequence[Verdicts | Unread]) -> Verdicts | Unread:
-    unread = [reply for reply in replies if isinstance(reply, Unread)]
+def _join(replies: Sequence[Verdicts | UnreadableReply]) -> Verdicts | UnreadableReply:
+    unread = [reply for reply in replies if isinstance(reply, UnreadableReply)]
     if unread:
         return worst_unread(unread)
-    return tuple(verdict for reply in replies if not isinstance(reply, Unread) for verdict in reply)
+    return tuple(verdict for reply in replies if not isinstance(reply, UnreadableReply) for verdict in reply)
 
 
 def verdict_lines(claims: Claims, verdicts: Verdicts) -> str:

@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from components.asking.readable_requests import UnreadableReply
 from components.asking.templates import reference_text
-from components.asking.until_readable import Unread
 from components.judges.claim_checks import (
     Check,
     ClaimChecker,
@@ -120,7 +120,7 @@ class ClaimMetrics:
         sources = [SourceText("reference", sample, reference_text(sample)) for sample in samples]
         sources = [source for source in sources if source.text]
         for source, claims in zip(sources, self._extractor.claims(sources, ask), strict=True):
-            if isinstance(claims, Unread):
+            if isinstance(claims, UnreadableReply):
                 entry = preparation_entry(claims.state, f"claims of the reference: {claims.reason}")
             elif claims:
                 entry = preparation_entry(ScoreState.VALUE, "", claims=list(claims))
@@ -138,11 +138,15 @@ class ClaimMetrics:
         preparations = [prepared_sample(preparation, item.sample) if needs_preparation else {} for item in judged]
         claims = self._answer_claims(judged, preparations, ask)
         tasks = [
-            _Task(item, sample_claims if not isinstance(sample_claims, Unread) else (), tuple(facts.get("claims", ())))
+            _Task(
+                item,
+                sample_claims if not isinstance(sample_claims, UnreadableReply) else (),
+                tuple(facts.get("claims", ())),
+            )
             for item, sample_claims, facts in zip(judged, claims, preparations, strict=True)
         ]
         checks = [
-            [] if isinstance(sample_claims, Unread) else list(self._checks(task))
+            [] if isinstance(sample_claims, UnreadableReply) else list(self._checks(task))
             for task, sample_claims in zip(tasks, claims, strict=True)
         ]
         replies = iter(self._checker.verdicts([check for task_checks in checks for _, check in task_checks], ask))
@@ -159,7 +163,7 @@ class ClaimMetrics:
 
     def _answer_claims(
         self, judged: Sequence[JudgeInput], preparations: Sequence[Prepared], ask: Ask
-    ) -> list[Claims | Unread]:
+    ) -> list[Claims | UnreadableReply]:
         """Return the claims of each answer. A sample whose preparation failed has the state of that."""
         failed = [_failed_preparation(failure) for failure in preparations]
         is_asked = [
@@ -197,10 +201,15 @@ class ClaimMetrics:
         ]
 
     def _score(
-        self, task: "_Task", claims: Claims | Unread, replies: Sequence[tuple[Comparison, Verdicts | Unread]]
+        self,
+        task: "_Task",
+        claims: Claims | UnreadableReply,
+        replies: Sequence[tuple[Comparison, Verdicts | UnreadableReply]],
     ) -> tuple[dict[str, Value], str]:
         """Return the values of a sample by name, and its remark."""
-        unread = [outcome for outcome in (claims, *(reply for _, reply in replies)) if isinstance(outcome, Unread)]
+        unread = [
+            outcome for outcome in (claims, *(reply for _, reply in replies)) if isinstance(outcome, UnreadableReply)
+        ]
         if unread:
             worst = worst_unread(unread)
             return dict.fromkeys(self.use, worst.state), worst.reason
@@ -237,12 +246,12 @@ class _Task:
         return self.answer_claims if comparison in _NEEDS_ANSWER_CLAIMS else self.reference_claims
 
     def verdicts(
-        self, replies: Sequence[tuple[Comparison, Verdicts | Unread]], *, covers_nothing: bool
+        self, replies: Sequence[tuple[Comparison, Verdicts | UnreadableReply]], *, covers_nothing: bool
     ) -> ClaimVerdicts:
         """Return which claims are supported. With `covers_nothing`, an empty answer covers none of the references."""
         supported: dict[Comparison, list[list[bool]]] = {comparison: [] for comparison in Comparison}
         for comparison, verdicts in replies:
-            if not isinstance(verdicts, Unread):
+            if not isinstance(verdicts, UnreadableReply):
                 supported[comparison].append([verdict.is_supported for verdict in verdicts])
         covered = supported[Comparison.REFERENCE_BY_ANSWER]
         if covers_nothing and not self.item.answer.strip():
@@ -282,6 +291,8 @@ def _lines(
     return lines
 
 
-def _failed_preparation(preparation: Prepared) -> Unread | None:
+def _failed_preparation(preparation: Prepared) -> UnreadableReply | None:
     state = ScoreState(preparation.get("state", ScoreState.VALUE))
-    return Unread(state, preparation["reason"]) if state in (ScoreState.FAILED, ScoreState.UNPARSABLE) else None
+    return (
+        UnreadableReply(state, preparation["reason"]) if state in (ScoreState.FAILED, ScoreState.UNPARSABLE) else None
+    )

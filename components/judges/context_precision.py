@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.asking.templates import chat, number_lines, question_in_context
-from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.judges.claim_checks import worst_unread
 from components.judges.graded_replies import GradeVerdict, read_verdict, verdict_schema
 from components.limits import too_small
@@ -127,11 +127,11 @@ def average_precision(useful: Sequence[bool]) -> float:
     return sum(precisions) / len(precisions) if precisions else 0.0
 
 
-def _outcome(replies: Sequence[GradeVerdict | Unread]) -> _Outcome:
+def _outcome(replies: Sequence[GradeVerdict | UnreadableReply]) -> _Outcome:
     """Return the outcome of a sample whose passages were all judged. A value over some of them would be another
     metric.
     """
-    if unread := [reply for reply in replies if isinstance(reply, Unread)]:
+    if unread := [reply for reply in replies if isinstance(reply, UnreadableReply)]:
         worst = worst_unread(unread)
         return worst.state, worst.reason
     verdicts = [reply for reply in replies if isinstance(reply, GradeVerdict)]

@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.asking.templates import chat, number_lines, question_in_context
-from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.judges.claim_checks import worst_unread
 from components.judges.graded_replies import GradeVerdict, read_verdict, verdict_schema
 from components.limits import too_small
@@ -101,8 +101,8 @@ class ContextRating:
         return Inquiry(request, lambda reply: read_verdict(reply, _RATINGS))
 
 
-def _outcome(replies: Sequence[GradeVerdict | Unread]) -> tuple[float | ScoreState, str]:
-    if unread := [reply for reply in replies if isinstance(reply, Unread)]:
+def _outcome(replies: Sequence[GradeVerdict | UnreadableReply]) -> tuple[float | ScoreState, str]:
+    if unread := [reply for reply in replies if isinstance(reply, UnreadableReply)]:
         worst = worst_unread(unread)
         return worst.state, worst.reason
     verdicts = [reply for reply in replies if isinstance(reply, GradeVerdict)]

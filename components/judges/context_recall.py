@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.asking.until_readable import Unread
+from components.asking.readable_requests import UnreadableReply
 from components.judges.claim_checks import Check, ClaimChecker, Claims, Entailment, Verdicts, verdict_lines
 from components.means import combine_mean, mean_scores
 from components.protocols import LLM, Ask, JudgePreparation
@@ -106,8 +106,8 @@ def _flatten(sentences: Sequence[Claims]) -> Claims:
     return tuple(sentence for claims in sentences for sentence in claims)
 
 
-def _outcome(sentences: Sequence[Claims], verdicts: Verdicts | Unread) -> _Outcome:
-    if isinstance(verdicts, Unread):
+def _outcome(sentences: Sequence[Claims], verdicts: Verdicts | UnreadableReply) -> _Outcome:
+    if isinstance(verdicts, UnreadableReply):
         return verdicts.state, verdicts.reason
     supported = iter([verdict.is_supported for verdict in verdicts])
     shares = [sum(next(supported) for _ in claims) / len(claims) for claims in sentences if claims]

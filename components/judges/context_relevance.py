@@ -7,9 +7,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.asking.reply import read_object, strip_form, whole_number
 from components.asking.templates import chat, number_lines, question_in_context
-from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.json_value import Json
 from components.limits import too_small
 from components.means import combine_mean, mean_scores
@@ -109,8 +109,8 @@ def read_sentence_numbers(text: str, n_sentences: int) -> frozenset[int] | None:
     return frozenset(number for number in numbers if number is not None)
 
 
-def _outcome(numbers: frozenset[int] | Unread, sentences: Sequence[str]) -> tuple[float | ScoreState, str]:
-    if isinstance(numbers, Unread):
+def _outcome(numbers: frozenset[int] | UnreadableReply, sentences: Sequence[str]) -> tuple[float | ScoreState, str]:
+    if isinstance(numbers, UnreadableReply):
         return numbers.state, numbers.reason
     needed = "\n".join(f"[{number}] {sentences[number - 1]}" for number in sorted(numbers))
     return len(numbers) / len(sentences), f"{len(numbers)} of {len(sentences)} sentences are needed\n{needed}".strip()

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.asking.until_readable import Unread
+from components.asking.readable_requests import UnreadableReply
 from components.judges.claim_checks import (
     Check,
     ClaimChecker,
@@ -89,7 +89,7 @@ class Faithfulness:
         sources = [SourceText("claims", judged[row].sample, judged[row].answer) for row in rows]
         with_claims: list[tuple[int, Claims]] = []
         for row, claims in zip(rows, self._extractor.claims(sources, ask), strict=True):
-            if isinstance(claims, Unread):
+            if isinstance(claims, UnreadableReply):
                 outcomes[row] = claims.state, claims.reason
             elif claims:
                 with_claims.append((row, claims))
@@ -124,7 +124,7 @@ def _settle(item: JudgeInput) -> _Outcome | None:
     return None if item.answer.strip() else (ScoreState.NOT_APPLICABLE, "empty answer")
 
 
-def _outcome(claims: Claims, verdicts: Verdicts | Unread) -> _Outcome:
-    if isinstance(verdicts, Unread):
+def _outcome(claims: Claims, verdicts: Verdicts | UnreadableReply) -> _Outcome:
+    if isinstance(verdicts, UnreadableReply):
         return verdicts.state, verdicts.reason
     return sum(verdict.is_supported for verdict in verdicts) / len(claims), verdict_lines(claims, verdicts)

@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.asking.templates import chat, number_lines, question_in_context
-from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.judges.graded_replies import (
     APPLICABILITY_SCHEMA,
     Applicability,
@@ -201,13 +201,13 @@ class Graded:
         messages = chat(self.system, fill(self.applicability, _shown_values(sample)))
         return Request(sample.id, messages, sample, (), APPLICABILITY_SCHEMA)
 
-    def _outcome(self, replies: Sequence[GradeVerdict | Unread]) -> GradeOutcome:
+    def _outcome(self, replies: Sequence[GradeVerdict | UnreadableReply]) -> GradeOutcome:
         """Return a sample's value if all its replies are readable.
 
         A mean over some of the passages would be a different metric.
         """
         verdicts = [reply for reply in replies if isinstance(reply, GradeVerdict)]
-        unread = [reply for reply in replies if isinstance(reply, Unread)]
+        unread = [reply for reply in replies if isinstance(reply, UnreadableReply)]
         if unread:
             # FAILED precedes UNPARSABLE: a failed request is worth repeating, and the stage is then not final.
             worst = min(unread, key=lambda reply: reply.state is not ScoreState.FAILED)
@@ -227,7 +227,7 @@ def _shown_values(sample: Sample) -> dict[str, str]:
     return {"{question}": question_in_context(sample), "{references}": number_lines(sample.references)}
 
 
-def _applicability(reply: Applicability | Unread) -> Prepared:
-    if isinstance(reply, Unread):
+def _applicability(reply: Applicability | UnreadableReply) -> Prepared:
+    if isinstance(reply, UnreadableReply):
         return preparation_entry(reply.state, reply.reason)
     return preparation_entry(ScoreState.VALUE if reply.applicable else ScoreState.NOT_APPLICABLE, reply.reason)

@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.asking.reply import repeats_form, strip_form
 from components.asking.templates import chat, number_lines, question_in_context, reference_text
-from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.fields import added_later
 from components.json_value import Json
 from components.judges.claim_replies import read_list, read_numbered
@@ -206,8 +206,8 @@ class Nuggets:
         request = Request(sample.id, messages, sample, (), _NUGGETS_SCHEMA)
         return Inquiry(request, lambda reply: read_nuggets(reply, self._making_prompt))
 
-    def _entry(self, reply: tuple[Nugget, ...] | Unread, source: str) -> Prepared:
-        if isinstance(reply, Unread):
+    def _entry(self, reply: tuple[Nugget, ...] | UnreadableReply, source: str) -> Prepared:
+        if isinstance(reply, UnreadableReply):
             return preparation_entry(reply.state, f"nuggets: {reply.reason}")
         if not reply:
             return preparation_entry(ScoreState.NOT_APPLICABLE, f"no nuggets in the {source}")
@@ -276,11 +276,13 @@ def _nuggets(preparation: Prepared) -> list[Nugget]:
     return [Nugget(text, vital) for text, vital in preparation["nuggets"]]
 
 
-def _outcome(preparation: Prepared, reply: tuple[Assignment, ...] | Unread | None) -> tuple[dict[str, Value], str]:
+def _outcome(
+    preparation: Prepared, reply: tuple[Assignment, ...] | UnreadableReply | None
+) -> tuple[dict[str, Value], str]:
     """Return the values of a sample and its remark. `reply` is None if nothing was asked."""
     if preparation["state"] != ScoreState.VALUE:
         return dict.fromkeys(_NAMES, ScoreState(preparation["state"])), preparation["reason"]
-    if isinstance(reply, Unread):
+    if isinstance(reply, UnreadableReply):
         return dict.fromkeys(_NAMES, reply.state), reply.reason
     nuggets = _nuggets(preparation)
     assignments = reply or (Assignment.NONE,) * len(nuggets)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.asking.until_readable import Unread, ask_until_readable
+from components.asking.readable_requests import UnreadableReply, ask_until_readable
 from components.errors import DataError
 from components.fields import runtime_only
 from components.judges.prepared import Prepared, preparation_entry, prepared_sample
@@ -168,7 +168,7 @@ class QuestEval:
         references = [source for source in references if source.text]
         with_questions = []
         for source, questions in zip(references, self._questions(references, ask), strict=True):
-            if isinstance(questions, Unread):
+            if isinstance(questions, UnreadableReply):
                 preparation[source.sample.id] = preparation_entry(questions.state, f"questions: {questions.reason}")
             elif questions:
                 with_questions.append(replace(source, questions=questions))
@@ -177,17 +177,17 @@ class QuestEval:
                     ScoreState.NOT_APPLICABLE, "the judge had nothing to ask"
                 )
         for source, answers in zip(with_questions, self._answers(with_questions, ask), strict=True):
-            if isinstance(answers, Unread):
+            if isinstance(answers, UnreadableReply):
                 preparation[source.sample.id] = preparation_entry(answers.state, f"reference answers: {answers.reason}")
             else:
                 preparation[source.sample.id] = self._prepare_questions(source.questions, answers, "asked for")
         return preparation
 
-    def _questions(self, sources: Sequence[SourceText], ask: Ask) -> list[tuple[str, ...] | Unread]:
+    def _questions(self, sources: Sequence[SourceText], ask: Ask) -> list[tuple[str, ...] | UnreadableReply]:
         inquiries = [questions_about(source, self.system, self.question_prompt) for source in sources]
         return ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
 
-    def _answers(self, sources: Sequence[SourceText], ask: Ask) -> list[tuple[str, ...] | Unread]:
+    def _answers(self, sources: Sequence[SourceText], ask: Ask) -> list[tuple[str, ...] | UnreadableReply]:
         phrase = self.cannot_infer[0]
         inquiries = [answers_from(source, self.system, self.answer_prompt, phrase) for source in sources]
         return ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
@@ -203,12 +203,12 @@ class QuestEval:
         )
 
     def _score(
-        self, entry: Prepared, generated: tuple[str, ...] | Unread | None
+        self, entry: Prepared, generated: tuple[str, ...] | UnreadableReply | None
     ) -> tuple[dict[str, float | ScoreState], str]:
         """Return the four scores of a sample and its remark. `generated` is None if nothing was asked."""
         if entry["state"] != ScoreState.VALUE:
             return dict.fromkeys(NAMES, ScoreState(entry["state"])), entry["reason"]
-        if isinstance(generated, Unread):
+        if isinstance(generated, UnreadableReply):
             return dict.fromkeys(NAMES, generated.state), generated.reason
         if generated is None:  # an empty answer answers no question
             generated = (self.cannot_infer[0],) * len(entry["questions"])

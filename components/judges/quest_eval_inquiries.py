@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from components.asking.readable_requests import Inquiry
 from components.asking.reply import json_values, read_object, repeats_form, strip_form, whole_number
 from components.asking.templates import chat
-from components.asking.until_readable import Inquiry
 from components.json_value import Json
 from components.records import Request, Sample
 from components.text.templates import fill

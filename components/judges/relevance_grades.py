@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.asking.templates import chat, question_in_context
-from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.judges.claim_checks import worst_unread
 from components.judges.graded_replies import GradeVerdict, read_verdict, verdict_schema
 from components.limits import too_small
@@ -100,8 +100,8 @@ class RelevanceGrades:
         ]
         return [Inquiry(request, lambda reply: read_verdict(reply, GRADES)) for request in requests]
 
-    def _outcome(self, replies: Sequence[GradeVerdict | Unread]) -> tuple[tuple[float | ScoreState, ...], str]:
-        unread = [reply for reply in replies if isinstance(reply, Unread)]
+    def _outcome(self, replies: Sequence[GradeVerdict | UnreadableReply]) -> tuple[tuple[float | ScoreState, ...], str]:
+        unread = [reply for reply in replies if isinstance(reply, UnreadableReply)]
         if unread:
             worst = worst_unread(unread)
             return (worst.state,) * len(_NAMES), worst.reason

@@ -53,8 +53,8 @@ class AccuracyRgb:
         if any(phrase in form for phrase in _REJECTIONS):
             return float(not sample.answerable)
         form = form.lower()
-        is_there = [any(wording.lower() in form for wording in wordings) for wordings in parts]
-        return float(bool(is_there) and all(is_there))
+        exists = [any(wording.lower() in form for wording in wordings) for wordings in parts]
+        return float(bool(exists) and all(exists))
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the means, float64[...], of sums float64[..., 2]."""

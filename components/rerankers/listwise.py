@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.asking.reply import json_values, strip_thoughts, whole_number
 from components.asking.templates import chat, number_lines
-from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import HitOrder, ScoreState
@@ -86,7 +86,7 @@ class Listwise:
             ]
             replies = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
             for query, window, reply in zip(open_queries, shown_hits, replies, strict=True):
-                if not isinstance(reply, Unread):
+                if not isinstance(reply, UnreadableReply):
                     orders[query][windows[query][turn]] = [window[position] for position in reply]
                 elif reply.state is ScoreState.FAILED:
                     failed[query] = reply.reason

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import ClassVar
 
+from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.asking.reply import read_object, whole_number
 from components.asking.templates import chat
-from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import HitOrder, ScoreState
@@ -78,10 +78,10 @@ class Pointwise:
         return grade if grade in self.grades else None
 
 
-def _order(replies: Sequence[int | Unread], n_hits: int) -> HitOrder:
+def _order(replies: Sequence[int | UnreadableReply], n_hits: int) -> HitOrder:
     """Sort the hits with a grade among their places."""
-    graded = {position: reply for position, reply in enumerate(replies) if not isinstance(reply, Unread)}
+    graded = {position: reply for position, reply in enumerate(replies) if not isinstance(reply, UnreadableReply)}
     best_first = iter(sorted(graded, key=lambda position: -graded[position]))
     order = tuple(next(best_first) if position in graded else position for position in range(n_hits))
-    why = {reply.state: reply.reason for reply in replies if isinstance(reply, Unread)}
+    why = {reply.state: reply.reason for reply in replies if isinstance(reply, UnreadableReply)}
     return HitOrder(order, why.get(ScoreState.UNPARSABLE, ""), why.get(ScoreState.FAILED, ""))

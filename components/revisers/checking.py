@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.asking.templates import chat, number_lines, question_in_context
-from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.protocols import Ask
 from components.records import AnswerCheck, JudgeInput, Message, Request
 from components.text.templates import fill
@@ -40,6 +40,6 @@ def verify_answers(
     """Return the verdict on each answer, from one request each, or the reason why it has no verdict."""
     inquiries = [Inquiry(request(item), read) for item in answers]
     return [
-        AnswerCheck(None, unread=reply.unread, failed=reply.failed) if isinstance(reply, Unread) else reply
+        AnswerCheck(None, unread=reply.unread, failed=reply.failed) if isinstance(reply, UnreadableReply) else reply
         for reply in ask_until_readable(inquiries, ask, reminder, max_attempts)
     ]

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from components.asking.readable_requests import Inquiry, ask_until_readable
 from components.asking.reply import read_object, repeats_form
-from components.asking.until_readable import Inquiry, ask_until_readable
 from components.asking.written_texts import read_text, to_asked_text
 from components.fields import runtime_only
 from components.limits import too_small

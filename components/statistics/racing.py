@@ -309,7 +309,7 @@ class Races:
 
 
 @dataclass(frozen=True)
-class Replayed:
+class Replay:
     """A finished race: the cells that it did not stop, bool[n_cells], and the share of all answers that it needed."""
 
     live: NDArray[np.bool_]
@@ -321,7 +321,7 @@ def replay(
     rules: RaceRules = RaceRules(),
     members: NDArray[np.bool_] | None = None,
     costs: Sequence[float] | Floats | None = None,
-) -> Replayed:
+) -> Replay:
     """Return the race over stored scores in their order: float64[n_samples, n_cells] in [0, 1], larger ones better.
 
     See `Races` for `members`, which are all samples by default, and for `costs`.
@@ -333,7 +333,7 @@ def replay(
         n_asked += int(race.live.sum()) * (n_seen - race.n_seen)
         if n_seen < n_samples:
             race.look(scores[race.n_seen : n_seen])
-    return Replayed(race.live, n_asked / scores.size)
+    return Replay(race.live, n_asked / scores.size)
 
 
 def forecast(

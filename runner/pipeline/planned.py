@@ -14,7 +14,7 @@ from runner.pipeline.cell import Cell
 from runner.pipeline.cell_graph import Graph, build_graph
 from runner.pipeline.component_conflicts import data_problems
 from runner.pipeline.corpus.loaded_data import Data, load_data
-from runner.pipeline.memory_ahead import memory_lines
+from runner.pipeline.memory_estimate import memory_lines
 from runner.pipeline.settings import RunSettings
 
 

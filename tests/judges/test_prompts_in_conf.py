@@ -9,7 +9,7 @@ import pytest
 from omegaconf import OmegaConf
 
 import conf
-from components.asking.until_readable import Inquiry, Unread, ask_until_readable
+from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.judges.claim_checks import Check, ClaimChecker
 from components.judges.nuggets import Nugget
 from components.judges.quest_eval_inquiries import SourceText, answers_from
@@ -192,7 +192,7 @@ def test_copied_reply_form_is_not_a_verdict(language: str) -> None:
     judges = claims["claims"], faithfulness["faithfulness"], faithfulness["context_recall"]
     inquiries += [ClaimChecker.from_judge(judge)._verdicts_on(check) for judge in judges]
     for read in ask_until_readable(inquiries, copying, "Again.", 1):
-        assert isinstance(read, Unread)
+        assert isinstance(read, UnreadableReply)
 
 
 def built(name: str, language: str) -> Mapping[str, Any]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import ClassVar
 
-from components.asking.until_readable import Unread
+from components.asking.readable_requests import UnreadableReply
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import ScoreState
@@ -59,7 +59,7 @@ class EachDocument:
         for dropped in gold if len(gold) <= self.most_documents else ():
             yield draft, shown_gold({an_id: text for an_id, text in gold.items() if an_id != dropped}, corpus)
 
-    def _verdict(self, gold: dict[str, str], attempts: Iterator[ReadingAttempt | Unread]) -> GateVerdict:
+    def _verdict(self, gold: dict[str, str], attempts: Iterator[ReadingAttempt | UnreadableReply]) -> GateVerdict:
         if len(gold) > self.most_documents:
             seen = f"gold in {len(gold)} documents, expected at most {self.most_documents}"
             return decide_verdict([Finding("too_many_documents", seen)], self.tags)
@@ -67,7 +67,7 @@ class EachDocument:
         for dropped, attempt in zip(gold, draft_attempts, strict=True):
             if isinstance(attempt, ReadingAttempt) and attempt.matches:
                 return decide_verdict([Finding("document_not_needed", f"{dropped}: {attempt.answer}")], self.tags)
-        unread = [attempt for attempt in draft_attempts if isinstance(attempt, Unread)]
+        unread = [attempt for attempt in draft_attempts if isinstance(attempt, UnreadableReply)]
         # A failed request precedes an unreadable reply: it is worth repeating, and its reply may decide.
         worst = min(unread, key=lambda reply: reply.state is not ScoreState.FAILED, default=None)
         return PASSED if worst is None else verdict_on(worst, self.tags, lambda _: ())

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
+from components.asking.readable_requests import UnreadableReply
 from components.asking.templates import question_in_context
-from components.asking.until_readable import Unread
 from components.records import Sample, ScoreState
 from components.testset.gates.findings import Finding, decide_verdict, shorten_detail
 from components.testset.protocols import SourceCorpus
@@ -16,12 +16,12 @@ T = TypeVar("T")
 UNREADABLE = "verdict_unreadable"
 
 
-def verdict_on(reply: T | Unread, tags: bool, findings: Callable[[T], Iterable[Finding]]) -> GateVerdict:
+def verdict_on(reply: T | UnreadableReply, tags: bool, findings: Callable[[T], Iterable[Finding]]) -> GateVerdict:
     """Return the verdict from the `findings` of a reply, or FAILED for a failed request.
 
     An unreadable reply is itself a finding, because a draft of unknown quality is not accepted.
     """
-    if not isinstance(reply, Unread):
+    if not isinstance(reply, UnreadableReply):
         return decide_verdict(findings(reply), tags)
     if reply.state is ScoreState.FAILED:
         return GateVerdict(VerdictState.FAILED, detail=shorten_detail(reply.reason))

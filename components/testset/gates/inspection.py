@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
+from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.asking.reply import read_object, whole_number
 from components.asking.templates import number_lines
-from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.testset.gates.findings import Finding, shorten_detail
@@ -124,8 +124,8 @@ def _correct(draft: Draft, reply: Reply, reason: str) -> Draft | None:
     )
 
 
-def _verdict(draft: Draft, reply: Grade | Unread) -> GateVerdict:
-    if isinstance(reply, Unread) or reply.grade == _DROP:
+def _verdict(draft: Draft, reply: Grade | UnreadableReply) -> GateVerdict:
+    if isinstance(reply, UnreadableReply) or reply.grade == _DROP:
         return verdict_on(reply, False, lambda found: [Finding("dropped_by_inspector", found.reason)])
     if reply.corrected is None:
         return PASSED

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.asking.reply import flag, read_object
 from components.asking.templates import number_lines
-from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.limits import too_small
 from components.protocols import Ask
 from components.testset.gates.gate_prompts import question_text
@@ -46,17 +46,17 @@ class Reading:
         problems = too_small(self, max_attempts=1) + self.reading.problems("reading", places)
         return problems + self.comparing.problems("comparing", ("{question}", "{references}", "{answer}"))
 
-    def attempts(self, tasks: Sequence[tuple[Draft, str]], ask: Ask) -> list[ReadingAttempt | Unread]:
+    def attempts(self, tasks: Sequence[tuple[Draft, str]], ask: Ask) -> list[ReadingAttempt | UnreadableReply]:
         """Return one attempt per draft, given with the texts that the reader sees.
 
         All questions are asked in one call. A second call compares the answers that no rule decides.
         """
         inquiries = [self._reading_inquiry(f"reading {n}", draft, texts) for n, (draft, texts) in enumerate(tasks)]
         read = ask_until_readable(inquiries, ask, self.reading.reminder, self.max_attempts)
-        settled: dict[int, ReadingAttempt | Unread] = {}
+        settled: dict[int, ReadingAttempt | UnreadableReply] = {}
         undecided: dict[int, Inquiry[ReadingAttempt]] = {}
         for index, ((draft, _), reply) in enumerate(zip(tasks, read, strict=True)):
-            if isinstance(reply, Unread):
+            if isinstance(reply, UnreadableReply):
                 settled[index] = reply
             elif (matches := matches_by_rule(reply.answer, draft.references)) is not None:
                 settled[index] = replace(reply, matches=matches)

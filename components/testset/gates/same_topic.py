@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
+from components.asking.readable_requests import Inquiry, ask_until_readable
 from components.asking.templates import number_lines
-from components.asking.until_readable import Inquiry, ask_until_readable
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.testset.gates.findings import Finding

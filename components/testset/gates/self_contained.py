@@ -6,8 +6,8 @@ from functools import partial
 from itertools import islice
 from typing import ClassVar, NamedTuple
 
+from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.asking.reply import flag, read_object
-from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.testset.gates.findings import Finding
@@ -62,7 +62,7 @@ class SelfContained:
             self.wording.request(request_id, {"{question}": question_text(draft)}, draft.kind, _SCHEMA), _read
         )
 
-    def _verdict(self, replies: Sequence[Understood | Unread]) -> GateVerdict:
+    def _verdict(self, replies: Sequence[Understood | UnreadableReply]) -> GateVerdict:
         """Return the first verdict that is not PASSED: with the history, then without."""
         verdicts = [verdict_on(reply, self.tags, partial(_findings, n > 0)) for n, reply in enumerate(replies)]
         return next((verdict for verdict in verdicts if verdict.state is not VerdictState.PASSED), verdicts[0])

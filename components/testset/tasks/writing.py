@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from components.asking.until_readable import Inquiry, Unread, ask_until_readable
+from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.protocols import Ask
 from components.records import Kind, ScoreState
 from components.testset.protocols import SourceCorpus
@@ -76,14 +76,16 @@ def write_drafts(
         Inquiry(task.wording.request(entry, corpus, task.kind, schema), partial(_result, form, entry))
         for entry in evidence
     ]
-    results: list[Result | Unread] = ask_until_readable(inquiries, ask, task.wording.reminder, task.max_attempts)
+    results: list[Result | UnreadableReply] = ask_until_readable(
+        inquiries, ask, task.wording.reminder, task.max_attempts
+    )
     drafts: list[Draft] = []
     not_drafted: list[NotDrafted] = []
     for entry, result in zip(evidence, results, strict=True):
         match result:
             case Declined(reason):
                 not_drafted.append(NotDrafted(entry, Refusal.DECLINED, reason))
-            case Unread(state, reason):
+            case UnreadableReply(state, reason):
                 refusal = Refusal.FAILED if state is ScoreState.FAILED else Refusal.UNREADABLE
                 not_drafted.append(NotDrafted(entry, refusal, reason))
             case _:

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.asking.reply import json_values
 from components.asking.templates import number_lines
-from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.errors import ComponentError, DataError
 from components.limits import too_small
 from components.protocols import LLM, Ask
@@ -110,9 +110,9 @@ def _leaf(item: object) -> Leaf:
     return Leaf(path, str(record.get("description") or ""))
 
 
-def _require_read(replies: Sequence[tuple[Topic, ...] | Unread], what: str) -> list[tuple[Topic, ...]]:
-    unread = [reply for reply in replies if isinstance(reply, Unread)]
-    read = [reply for reply in replies if not isinstance(reply, Unread)]
+def _require_read(replies: Sequence[tuple[Topic, ...] | UnreadableReply], what: str) -> list[tuple[Topic, ...]]:
+    unread = [reply for reply in replies if isinstance(reply, UnreadableReply)]
+    read = [reply for reply in replies if not isinstance(reply, UnreadableReply)]
     if failed := [reply for reply in unread if reply.state is ScoreState.FAILED]:
         raise ComponentError(
             f"topics: the request for a {what} failed: {failed[0].reason}; run the same command again: "

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from components.asking.until_readable import Inquiry, Unread, ask_until_readable
+from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import Kind, ScoreState
@@ -170,7 +170,7 @@ def _votes(voter: Voter, texts: Sequence[str], options: Sequence[Options], ask: 
     ]
 
 
-def _to_vote(choice: Choice | Unread) -> Vote:
+def _to_vote(choice: Choice | UnreadableReply) -> Vote:
     if isinstance(choice, Choice):
         return Vote(choice.slug, choice.reason)
     return Vote(None, choice.reason, has_failed=choice.state is ScoreState.FAILED)

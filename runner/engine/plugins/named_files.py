@@ -35,10 +35,10 @@ def named_files(text: bytes, folder: Path) -> Iterator[tuple[str, Path]]:
 def _existing(place: Path, name: str) -> Path | None:
     try:
         path = Path(os.path.normpath(place / Path(name).expanduser()))
-        is_there = path.is_file() or path.is_dir()
+        exists = path.is_file() or path.is_dir()
     except (OSError, ValueError, RuntimeError):  # an invalid file name, or the home of an unknown user
         return None
-    return path if is_there and not str(path).startswith(_UNSTABLE) else None
+    return path if exists and not str(path).startswith(_UNSTABLE) else None
 
 
 def _is_hidden(path: Path, place: Path) -> bool:

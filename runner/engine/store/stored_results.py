@@ -449,6 +449,6 @@ class Store:
         """Remove a folder without a readable manifest, unless a result has been written there since."""
         self._remove(folder, None)
 
-    def is_there(self, entry: StoredResult) -> bool:
+    def exists(self, entry: StoredResult) -> bool:
         """Return True if a result still exists after it was found. Other processes may be pruning the store."""
         return self._manifests.read(entry.folder, entry.folder) == entry.manifest

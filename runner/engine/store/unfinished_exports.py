@@ -50,7 +50,7 @@ class HalfExport:
         return self.folder / _OLD
 
     @property
-    def is_there(self) -> bool:
+    def exists(self) -> bool:
         """True if the folder exists and belongs to this record. An empty folder has no owner yet."""
         try:
             owner = (self.folder / _OWNER).read_text(encoding="utf-8", errors="replace")
@@ -112,7 +112,7 @@ class UnfinishedExports:
             writer = record.name.rpartition(".")[0]
             if writer and self._writers.has_ended(writer) and (half := _read_record(record)):
                 with suppress(PermissionError):  # another user's, in a folder that this user may not read
-                    if half.is_there:
+                    if half.exists:
                         exports.append(half)
                     elif self._writers.may_write and half.host == platform.node() and not half.folder.exists():
                         record.unlink(missing_ok=True)
@@ -124,7 +124,7 @@ class UnfinishedExports:
         Restores an export that was moved away if its path is still free. Leaves another user's folder.
         """
         try:
-            if half.is_there:
+            if half.exists:
                 if half.old.is_dir() and not half.out.exists():
                     half.old.rename(half.out)
                 for path in (half.new, half.old):

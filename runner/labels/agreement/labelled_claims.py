@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
-from components.asking.until_readable import Unread
+from components.asking.readable_requests import UnreadableReply
 from components.datasets.sampling import draw
 from components.errors import ConfigError, DataError
 from components.json_value import Json
@@ -92,16 +92,16 @@ def _texts(judge: ChecksAnswers, item: JudgeInput) -> list[tuple[str, ...]]:
 
 
 def _rate(
-    item: JudgeInput, claims: Sequence[LabelledClaim], question: int, replies: Sequence[Verdicts | Unread]
+    item: JudgeInput, claims: Sequence[LabelledClaim], question: int, replies: Sequence[Verdicts | UnreadableReply]
 ) -> Iterator[Rated]:
-    unread = [reply for reply in replies if isinstance(reply, Unread)]
+    unread = [reply for reply in replies if isinstance(reply, UnreadableReply)]
     for i, claim in enumerate(claims):
         judged: str | None
         if unread:
             worst = worst_unread(unread)
             judged, reason = (None if worst.state is ScoreState.FAILED else worst.state.value), worst.reason
         else:
-            verdicts = [reply[i] for reply in replies if not isinstance(reply, Unread)]
+            verdicts = [reply[i] for reply in replies if not isinstance(reply, UnreadableReply)]
             strongest = min(verdicts, key=lambda verdict: _STRONGEST_FIRST.index(verdict.support))
             judged, reason = strongest.support.value, strongest.reason
         remark = reason if judged is None else f"{claim.claim}{f' ({reason})' if reason else ''}"
@@ -130,10 +130,10 @@ def claims_to_label(
     with_claims = [
         (item, claims)
         for item, claims in zip(sampled, replies, strict=True)
-        if claims and not isinstance(claims, Unread)
+        if claims and not isinstance(claims, UnreadableReply)
     ]
     if not with_claims:
-        reasons = {unread.reason for unread in replies if isinstance(unread, Unread)}
+        reasons = {unread.reason for unread in replies if isinstance(unread, UnreadableReply)}
         why = f" ({min(reasons)})" if reasons else ""
         raise DataError(f"{sweep_dir}: none of {len(sampled)} answers with passages has a claim{why}")
     return with_claims

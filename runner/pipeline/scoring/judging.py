@@ -142,7 +142,7 @@ class JudgedAnswers(StageGroup):
     answers: Stage[Sequence[Answer]]
 
     @property
-    def is_there(self) -> bool:
+    def exists(self) -> bool:
         """False in a cell without a generator, which has no answers to judge."""
         return not isinstance(self.answers, NoAnswers)
 
@@ -156,7 +156,7 @@ class JudgedAnswers(StageGroup):
 class JudgedPassages(StageGroup):
     """Input of a judge that only reads passages, shared by cells with equal contexts."""
 
-    is_there: ClassVar[bool] = True
+    exists: ClassVar[bool] = True
 
     def read(self, run: Run, n_samples: int) -> tuple[list[str], list[int], list[ScoreState]]:
         """Return empty texts and all rows."""
@@ -191,7 +191,7 @@ class JudgedScores(
     @property
     def n_requests(self) -> int:
         """Number of requests: the judge's number per sample, times the samples that it may judge."""
-        n_judged = _n_drawn(self.part, self.n_samples) if self.judged.is_there else 0
+        n_judged = _n_drawn(self.part, self.n_samples) if self.judged.exists else 0
         return n_judged * self.metric.n_requests_per_sample(self.n_passages)
 
     @property

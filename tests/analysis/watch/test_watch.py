@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from analysis.__main__ import main
+from analysis.watch.sweep_watcher import Watcher
 from analysis.watch.watch_page import make_server, render
-from analysis.watch.watched import Watcher
 from components.errors import DataError
 from components.openai_server.gate import Tokens
 from runner.engine.spending import Budget

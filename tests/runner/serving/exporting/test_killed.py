@@ -222,8 +222,8 @@ def test_export_record_never_removes_a_folder_without_its_name(
 def test_folder_of_another_record_is_not_the_half_export(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     with store.unfinished_exports.begin(tmp_path / "W") as half:
-        assert half.is_there
+        assert half.exists
         other = HalfExport(half.record.with_name("other"), half.folder, half.out, half.host)
-        assert not other.is_there
+        assert not other.exists
         assert store.unfinished_exports.left() == []
     assert not half.folder.exists()

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.asking.reply import read_object
-from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.records import Answer, AnswerState, Kind, Message, Request, Sample, ScoreState
 
 INQUIRY = Inquiry(
@@ -15,7 +15,7 @@ INQUIRY = Inquiry(
 CUT = AnswerState.TRUNCATED
 
 
-def result_of(*replies: tuple[AnswerState, str], inquiry: Inquiry[str] = INQUIRY) -> str | Unread:
+def result_of(*replies: tuple[AnswerState, str], inquiry: Inquiry[str] = INQUIRY) -> str | UnreadableReply:
     """The result of replies in turn."""
     left = list(replies)
 
@@ -31,7 +31,7 @@ def result_of(*replies: tuple[AnswerState, str], inquiry: Inquiry[str] = INQUIRY
 def test_copied_truncated_reply_counts_as_truncated(copied: str) -> None:
     """SmolLM2 copies its own cut text from the conversation, and then ends it."""
     result = result_of((CUT, "It is the old"), (AnswerState.OK, copied))
-    assert isinstance(result, Unread)
+    assert isinstance(result, UnreadableReply)
     assert (result.state, result.unread.partition(") ")[0]) == (
         ScoreState.UNPARSABLE,
         "cannot be read: (truncated reply",
@@ -39,19 +39,21 @@ def test_copied_truncated_reply_counts_as_truncated(copied: str) -> None:
 
 
 def test_copy_of_a_copied_truncated_reply_counts_as_truncated() -> None:
-    assert isinstance(result_of((CUT, "It is"), (AnswerState.OK, "It is"), (AnswerState.OK, "It is")), Unread)
+    assert isinstance(result_of((CUT, "It is"), (AnswerState.OK, "It is"), (AnswerState.OK, "It is")), UnreadableReply)
 
 
 def test_copied_truncated_object_is_not_repaired() -> None:
     inquiry = Inquiry(
         INQUIRY.request, lambda text: str((read_object(text, "reason") or {}).get("reason") or "") or None
     )
-    assert isinstance(result_of((CUT, '{"reason": "It'), (AnswerState.OK, '{"reason": "It'), inquiry=inquiry), Unread)
+    assert isinstance(
+        result_of((CUT, '{"reason": "It'), (AnswerState.OK, '{"reason": "It'), inquiry=inquiry), UnreadableReply
+    )
 
 
 def test_copied_part_of_a_long_truncated_reply_is_unreadable() -> None:
     long = "It is " * 1000
-    assert isinstance(result_of((CUT, long), (AnswerState.OK, long[:2000])), Unread)
+    assert isinstance(result_of((CUT, long), (AnswerState.OK, long[:2000])), UnreadableReply)
 
 
 def test_truncated_reply_is_requested_a_second_time() -> None:

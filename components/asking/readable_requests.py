@@ -22,7 +22,7 @@ class Inquiry(Generic[T]):
 
 
 @dataclass(frozen=True)
-class Unread:
+class UnreadableReply:
     """The state of an inquiry without a result: FAILED if the request failed, UNPARSABLE if no reply was readable."""
 
     state: ScoreState
@@ -39,7 +39,9 @@ class Unread:
         return self.reason if self.state is ScoreState.FAILED else ""
 
 
-def ask_until_readable(inquiries: Sequence[Inquiry[T]], ask: Ask, reminder: str, max_attempts: int) -> list[T | Unread]:
+def ask_until_readable(
+    inquiries: Sequence[Inquiry[T]], ask: Ask, reminder: str, max_attempts: int
+) -> list[T | UnreadableReply]:
     """Return the result of each inquiry, in order. All inquiries are sent together.
 
     An inquiry with an unreadable reply is sent again, with that reply and `reminder` appended to the conversation, up
@@ -48,7 +50,7 @@ def ask_until_readable(inquiries: Sequence[Inquiry[T]], ask: Ask, reminder: str,
     then end it. A failed request is not repeated: the model behind `ask` has already retried it. Without inquiries,
     nothing is sent.
     """
-    results: dict[int, T | Unread] = {}
+    results: dict[int, T | UnreadableReply] = {}
     quoted: list[dict[str, AnswerState]] = [{} for _ in inquiries]
     waiting = dict(enumerate(inquiries))
     for _ in range(max_attempts):
@@ -57,7 +59,7 @@ def ask_until_readable(inquiries: Sequence[Inquiry[T]], ask: Ask, reminder: str,
         answers = ask([inquiry.request for inquiry in waiting.values()])
         for (place, inquiry), answer in zip(list(waiting.items()), answers, strict=True):
             results[place] = result = _result(inquiry, answer, quoted[place])
-            if isinstance(result, Unread) and result.state is ScoreState.UNPARSABLE:
+            if isinstance(result, UnreadableReply) and result.state is ScoreState.UNPARSABLE:
                 waiting[place] = _with_reminder(inquiry, answer, reminder)
                 quoted[place].setdefault(_quote(answer).strip(), answer.state)
             else:
@@ -65,16 +67,18 @@ def ask_until_readable(inquiries: Sequence[Inquiry[T]], ask: Ask, reminder: str,
     return [results[place] for place in range(len(inquiries))]
 
 
-def _result(inquiry: Inquiry[T], answer: Answer, quoted: Mapping[str, AnswerState]) -> T | Unread:
+def _result(inquiry: Inquiry[T], answer: Answer, quoted: Mapping[str, AnswerState]) -> T | UnreadableReply:
     """Return the result of one reply. `quoted` has the states of the unreadable replies that the model was shown."""
     if answer.state is AnswerState.ERROR:
-        return Unread(ScoreState.FAILED, answer.error)
+        return UnreadableReply(ScoreState.FAILED, answer.error)
     repeated = quoted.get(strip_thoughts(answer.text).strip())
     state = answer.state if repeated is None or answer.state is not AnswerState.OK else repeated
     read = inquiry.read(answer.text) if repeated is None and state is AnswerState.OK else None
     if read is None:
         why = "" if state is AnswerState.OK else f"({state.value} reply)"
-        return Unread(ScoreState.UNPARSABLE, f"cannot be read: {' '.join(filter(None, [why, _quote(answer)]))}")
+        return UnreadableReply(
+            ScoreState.UNPARSABLE, f"cannot be read: {' '.join(filter(None, [why, _quote(answer)]))}"
+        )
     return read
 
 
