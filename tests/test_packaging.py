@@ -37,9 +37,9 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def files_of(source: Path) -> set[str]:
     """The files that the packages need."""
-    kept = (".py", ".yaml", ".json", ".jsonl", ".csv", ".typed", ".j2", ".css", ".js")
+    suffixes = (".py", ".yaml", ".json", ".jsonl", ".csv", ".typed", ".j2", ".css", ".js")
     paths = (path for name in PACKAGES for path in (source / name).rglob("*"))
-    return {path.relative_to(source).as_posix() for path in paths if path.suffix in kept}
+    return {path.relative_to(source).as_posix() for path in paths if path.suffix in suffixes}
 
 
 def build_file(how: str, source: Path, folder: Path) -> Path:

@@ -64,7 +64,7 @@ class PackedContext:
         return 1 + 2 * self.window
 
     def build(self, hits: Hits, chunks: SpanTexts, top_k: int) -> Context:
-        """Return chunks in prompt order, padded with -1, with the numbers of kept and dropped tokens."""
+        """Return chunks in prompt order, padded with -1, with the numbers of chosen and dropped tokens."""
         best = [[chunk for chunk in row if chunk >= 0] for row in hits.chunk[:, :top_k].tolist()]
         rows = [self._passages(row, chunks) for row in best]
         lengths = self._lengths(rows, chunks)

@@ -1,4 +1,4 @@
-"""Texts of a large corpus while it is read. Many texts are kept in a temporary file instead of memory."""
+"""Texts of a large corpus while it is read. Many texts go to a temporary file instead of memory."""
 
 import os
 import tempfile

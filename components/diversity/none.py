@@ -1,4 +1,4 @@
-"""No diversity: every hit is kept."""
+"""No diversity: every hit stays."""
 
 from dataclasses import dataclass
 from typing import ClassVar

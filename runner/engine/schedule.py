@@ -76,7 +76,7 @@ def running(
 
 
 class PersistentWorkers:
-    """Workers that are started for the first stages and kept for the next ones, with the models that they hold."""
+    """Workers that are started for the first stages and serve the next ones, with the models that they hold."""
 
     def __init__(
         self,

@@ -57,7 +57,7 @@ def read_versions(stage: AnyStage) -> dict[str, int]:
 
 
 class CachedStages:
-    """Results of stages, each read on first use and then kept in memory."""
+    """Results of stages, each read on first use and then cached in memory."""
 
     def __init__(self, root: Path, stages: Sequence[AnyStage], stored_files: Sequence[StageFiles]) -> None:
         """`stages` are the pipeline's stages, and `stored_files` the stages in the folder `root`, in the same order.

@@ -32,14 +32,14 @@ class QuestionRun(Run):
     def __init__(self, stages: CachedStages, results: Mapping[str, object]) -> None:
         """`results` are results by the keys of their stages: the samples."""
         self.report = no_report
-        self._kept = stages
+        self._stages = stages
         self._made = dict(results)
         self._workspace: TemporaryDirectory[str] | None = None
 
     def read(self, stage: Stage[T]) -> T:
         """Return the result of a stage. Raises whatever the stage raises."""
-        if stage in self._kept:
-            return self._kept.read(stage)
+        if stage in self._stages:
+            return self._stages.read(stage)
         if stage.key not in self._made:
             self._made[stage.key] = stage.make(self)
         result: T = self._made[stage.key]  # type: ignore[assignment]  # made by a Stage[T]
@@ -52,7 +52,7 @@ class QuestionRun(Run):
         raise StoreError(f"{stage.kind}: computed for one question, so no store has it")
 
     def is_cached(self, stage: Stage[object]) -> bool:
-        return stage in self._kept or stage.key in self._made
+        return stage in self._stages or stage.key in self._made
 
     def ask(self, llm: LLM, purpose: str) -> Asking:
         """Return a function that sends requests directly to the model. No reply is stored."""

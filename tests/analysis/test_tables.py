@@ -145,9 +145,9 @@ class TestBeside:
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         own = cell("a" * 12, {"bleu": 0.1})
-        kept = {subset: own.metrics[subset] for subset in ("create/continuation", "read/qa_1doc")}
-        config = CONFIG | {"dataset": {"subsets": [*kept, "read/qa_2docs"], "limit": 9}}
-        text = table("crud_rag/7", str(write(tmp_path, replace(own, metrics=kept, config=config))), capsys=capsys)
+        remaining = {subset: own.metrics[subset] for subset in ("create/continuation", "read/qa_1doc")}
+        config = CONFIG | {"dataset": {"subsets": [*remaining, "read/qa_2docs"], "limit": 9}}
+        text = table("crud_rag/7", str(write(tmp_path, replace(own, metrics=remaining, config=config))), capsys=capsys)
         assert "Set without a number: delete/summarization: dataset.subsets leaves it out" in text
         assert "read/qa_2docs: no sample of the sweep is in it (dataset.limit=9)" in text
         assert "Set without a number: read/qa_1doc" not in text

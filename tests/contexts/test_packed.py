@@ -121,10 +121,10 @@ def test_context_budget_counts_overlapping_text_once() -> None:
 
     def counted(max_tokens: int) -> tuple[list[int], int, int]:
         context = PackedContext(max_tokens, tokenizer=CharacterTokens(), merge=True).build(hits, chunks, 3)
-        (row,), (kept,), (dropped,) = (
+        (row,), (taken,), (dropped,) = (
             column.tolist() for column in (context.chunk, context.n_tokens, context.n_tokens_dropped)
         )
-        return row, kept, dropped
+        return row, taken, dropped
 
     assert counted(9) == ([0, 1, 2], 9, 0)
     assert counted(8) == ([0, 1, -1], 6, 3)

@@ -120,9 +120,9 @@ class JudgeContract(MetricContract):
 
     def test_judge_preparation_survives_json(self) -> None:
         preparation = self.metric.prepare(samples_of(JUDGED), ScriptedJudge(self.reply))
-        kept = json.loads(json.dumps(preparation))
-        assert kept == preparation
-        again = self.metric.judge(JUDGED, kept, ScriptedJudge(self.reply))
+        stored = json.loads(json.dumps(preparation))
+        assert stored == preparation
+        again = self.metric.judge(JUDGED, stored, ScriptedJudge(self.reply))
         assert again.remarks == self.judge(JUDGED).remarks
 
     def test_judge_sends_no_request_without_samples(self) -> None:

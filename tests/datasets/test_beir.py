@@ -152,7 +152,7 @@ class TestLoading:
         write_lines(tmp_path / "corpus.jsonl", [{"_id": "d", "title": title, "text": text}])
         assert read_corpus(tmp_path / "corpus.jsonl", "\n").texts == [whole]
 
-    def test_gold_outside_the_beir_corpus_is_kept_and_counted(self, tmp_path: Path) -> None:
+    def test_gold_outside_the_beir_corpus_remains_and_is_counted(self, tmp_path: Path) -> None:
         benchmark = load(write(tmp_path, "q1\tabsent\t1\nq1\td1\t1\n"))
         assert benchmark.samples[0].gold == (Evidence("absent"), Evidence("d1"))
         assert benchmark.notes["n_gold_units_not_in_corpus"] == 1

@@ -74,7 +74,7 @@ def test_cleaning_a_clean_corpus_is_idempotent(folder: Path, tmp_path_factory: p
     assert {n for name, n in counts.items() if name.startswith("n_cleaned")} == {0}
 
 
-def test_shared_menus_are_removed_but_table_rows_are_kept(tmp_path: Path) -> None:
+def test_shared_menus_are_removed_but_table_rows_remain(tmp_path: Path) -> None:
     for name in "abcde":
         (tmp_path / f"{name}.md").write_text(f"Home | About\n\nA guide to the city of {name * 9}.", encoding="utf-8")
     rows = "".join(f"the city of {name * 9},open\n" for name in "abcde")

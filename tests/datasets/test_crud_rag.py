@@ -80,12 +80,12 @@ class TestDocuments:
 
     def test_crud_duplicates_are_merged_unless_disabled(self, root: Path) -> None:
         merged = CrudRag(str(root)).load()
-        kept = CrudRag(str(root), merge_duplicates=False).load()
-        assert merged.notes["n_documents_read"] == kept.notes["n_documents_read"] == 5
-        assert merged.notes["n_empty_documents"] == kept.notes["n_empty_documents"] == 1
-        assert (merged.notes["n_duplicates_merged"], kept.notes["n_duplicates_merged"]) == (1, 0)
-        assert len(kept.documents) == len(merged.documents) + 1
-        assert gold_of(kept) == gold_of(merged)
+        separate = CrudRag(str(root), merge_duplicates=False).load()
+        assert merged.notes["n_documents_read"] == separate.notes["n_documents_read"] == 5
+        assert merged.notes["n_empty_documents"] == separate.notes["n_empty_documents"] == 1
+        assert (merged.notes["n_duplicates_merged"], separate.notes["n_duplicates_merged"]) == (1, 0)
+        assert len(separate.documents) == len(merged.documents) + 1
+        assert gold_of(separate) == gold_of(merged)
 
     def test_hidden_files_are_not_crud_documents(self, root: Path) -> None:
         (root / "80000_docs" / ".DS_Store").write_bytes(b"\xff")

@@ -72,7 +72,7 @@ class TestFields:
     def test_question_with_only_an_id_is_accepted(self, tmp_path: Path) -> None:
         assert single_sample(tmp_path) == Sample("1", "all", Kind.QA, "When was it opened?", ())
 
-    def test_samples_without_references_are_kept_and_counted(self, tmp_path: Path) -> None:
+    def test_samples_without_references_remain_and_are_counted(self, tmp_path: Path) -> None:
         benchmark = load(
             tmp_path,
             QUESTION,

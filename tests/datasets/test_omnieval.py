@@ -159,7 +159,7 @@ class TestGold:
         assert gold.n_passages_not_found == 1
         assert locate_gold(["two"], [], TEXTS) == ((Evidence("two"),), 0)
 
-    def test_missing_gold_nodes_are_kept_and_counted(self, tmp_path: Path) -> None:
+    def test_missing_gold_nodes_remain_and_are_counted(self, tmp_path: Path) -> None:
         lines: list[object] = [item(), item(relevant_node=["node-1", "elsewhere"]), item(relevant_node="elsewhere")]
         benchmark = OmniEval(str(write(tmp_path, {"银行业务/零售银行/对比类问答": lines}))).load()
         assert [sample.gold[-1].document_id for sample in benchmark.samples] == ["node-1", "elsewhere", "elsewhere"]

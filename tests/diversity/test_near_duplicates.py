@@ -32,10 +32,10 @@ def left(component: NearDuplicates, *texts: str) -> list[int]:
     return rankings_of(component.diversify(hits, passages(texts, term_table(texts, component.tokenizer))))[0]
 
 
-@pytest.mark.parametrize(("threshold", "kept"), [(0.5, [0]), (0.51, [0, 1])])
-def test_resemblance_threshold_equals_hand_computed_overlap(threshold: float, kept: list[int]) -> None:
+@pytest.mark.parametrize(("threshold", "remaining"), [(0.5, [0]), (0.51, [0, 1])])
+def test_resemblance_threshold_equals_hand_computed_overlap(threshold: float, remaining: list[int]) -> None:
     """Shingles of two terms: ab bc cd de and bc cd de ef fg; three of six are in both."""
-    assert left(replace(COMPONENT, n=2, threshold=threshold), "a b c d e", "b c d e f g") == kept
+    assert left(replace(COMPONENT, n=2, threshold=threshold), "a b c d e", "b c d e f g") == remaining
 
 
 def test_removed_hit_does_not_remove_other_hits() -> None:
@@ -43,7 +43,7 @@ def test_removed_hit_does_not_remove_other_hits() -> None:
     assert left(replace(COMPONENT, n=1, threshold=0.5), "a b c", "a b c d e", "c d e f") == [0, 2]
 
 
-def test_near_duplicates_beyond_the_depth_are_kept() -> None:
+def test_near_duplicates_beyond_the_depth_remain() -> None:
     assert left(replace(COMPONENT, depth=1), "a b c", "a b c") == [0, 1]
 
 

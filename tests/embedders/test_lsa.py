@@ -24,14 +24,14 @@ def test_lsa_weights_equal_hand_computed_values() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "kept"), [((2, 50_000), {"西湖"}), ((1, 2), {"西湖", "故宫"}), ((5, 9), {"西湖"})]
+    ("settings", "remaining"), [((2, 50_000), {"西湖"}), ((1, 2), {"西湖", "故宫"}), ((5, 9), {"西湖"})]
 )
-def test_excluded_terms_have_zero_weight(settings: tuple[int, int], kept: set[str]) -> None:
+def test_excluded_terms_have_zero_weight(settings: tuple[int, int], remaining: set[str]) -> None:
     texts = ["西湖 故宫", "西湖 长城 长城", "西湖"]
     table = build_term_table(texts, RjiebaWords())
     state = Lsa(min_documents=settings[0], max_terms=settings[1]).fit(passages(texts, table))
     weights = zip(table.vocabulary, state["weights"], state["projection"], strict=True)
-    assert {term for term, weight, _ in weights if weight} == kept
+    assert {term for term, weight, _ in weights if weight} == remaining
     assert not state["projection"][state["weights"] == 0].any()
 
 

@@ -25,8 +25,8 @@ def test_refine_keeps_the_previous_answer_if_a_reply_is_empty() -> None:
     (made,) = REFINE.generate([task(4)], render, model)
     assert [("So far" in request.messages[-1].content) for request in model.asked] == [False, False, True, True]
     assert (made.answer.text, made.answer.state) == ("after [4]", AnswerState.OK)
-    (kept,) = REFINE.generate([task(3)], render, model)
-    assert (kept.answer.text, kept.answer.n_prompt_tokens) == ("after [2]", 30)
+    (refined,) = REFINE.generate([task(3)], render, model)
+    assert (refined.answer.text, refined.answer.n_prompt_tokens) == ("after [2]", 30)
 
 
 def test_refine_marks_the_result_truncated_after_a_truncated_step() -> None:

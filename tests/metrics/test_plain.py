@@ -45,19 +45,19 @@ def _answer_form(text: str) -> str:
     """Mark by mark: what it is between decides what becomes of it."""
     text = "".join(c for c in unicodedata.normalize("NFKC", text).lower() if unicodedata.category(c) != "Cf")
     is_mark = [unicodedata.category(c)[0] in "PS" for c in text]
-    kept = []
+    remaining = []
     for i, c in enumerate(text):
         first = max((j + 1 for j in range(i) if not is_mark[j]), default=0)
         last = next((j for j in range(i, len(text)) if not is_mark[j]), len(text))
         before, after, next_after = text[first - 1 : first], text[last : last + 1], text[i + 1 : i + 2]
         if not is_mark[i]:
-            kept.append(c)
+            remaining.append(c)
         elif c in "-−" and next_after.isdecimal() and not re.match(r"[\w.)\]%]", text[i - 1 : i] if i else " "):
-            kept.append(" -" if before.isdecimal() else "-")
+            remaining.append(" -" if before.isdecimal() else "-")
         elif before.isdecimal() and after.isdecimal():
             is_thousand = len(text[last : last + 3]) == 3 and text[last : last + 3].isdecimal()
-            kept.append({".": ".", ",": "" if is_thousand else " "}.get(text[first:last], " "))
-    return " ".join("".join(kept).split())
+            remaining.append({".": ".", ",": "" if is_thousand else " "}.get(text[first:last], " "))
+    return " ".join("".join(remaining).split())
 
 
 def _omnieval_form(text: str) -> str:

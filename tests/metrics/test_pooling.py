@@ -17,8 +17,8 @@ def matrix(n_topics: int, n_tasks: int, seed: int, spreads: tuple[float, float, 
     """
     random = np.random.default_rng(seed)
     topic, task = np.divmod(np.arange(n_topics * n_tasks), n_tasks)
-    kept = random.random(len(topic)) > 0.1
-    topic, task = topic[kept], task[kept]
+    is_present = random.random(len(topic)) > 0.1
+    topic, task = topic[is_present], task[is_present]
     levels = [
         spread * random.normal(size=n) for spread, n in zip(spreads, (n_topics, n_tasks, len(topic)), strict=True)
     ]

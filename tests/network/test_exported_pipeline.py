@@ -40,8 +40,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _environment(folder: Path) -> dict[str, str]:
     """Return the variables of a shell in which the environment is activated."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    return {**kept, "PATH": f"{folder / 'environment/bin'}{os.pathsep}{os.environ['PATH']}"}
+    others = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    return {**others, "PATH": f"{folder / 'environment/bin'}{os.pathsep}{os.environ['PATH']}"}
 
 
 def test_exported_pipeline_passes_its_own_check_in_a_new_environment(folder: Path) -> None:

@@ -146,12 +146,12 @@ def test_failed_batch_waits_for_running_requests(tmp_path: Path) -> None:
         return Reply(delay_s=0.3, body=embeddings(vectors_of(request["input"])).body)
 
     texts = ["bad", "slow", *(f"never sent {n}" for n in range(50))]
-    kept = ReceivedNumbers(tmp_path)
-    with chat_server(script) as server, use_received(kept):
+    received = ReceivedNumbers(tmp_path)
+    with chat_server(script) as server, use_received(received):
         embedder = embedder_at(server.url, batch_size=1, concurrency=2)
         with pytest.raises(Exception, match="HTTP 400"):
             embedder.embed_chunks(Passages(texts), {"dimensions": np.array([32], dtype=np.float32)})
-        assert kept.get_all(embedder.request_keys(["slow"], are_queries=False))
+        assert received.get_all(embedder.request_keys(["slow"], are_queries=False))
         assert len(server.requests) < 10
 
 

@@ -16,7 +16,7 @@ class TestPrependedHeadings(RefinementContract):
             "Intro.", "One\nText.", "One/Two\n- a\n- b", "One/Two\nEnd.", "Three\nLast.",
         ]  # fmt: skip
 
-    def test_headings_without_text_are_kept(self) -> None:
+    def test_headings_without_text_remain(self) -> None:
         assert refined("# One\n## Two\n## Three\n\nText.\n\n# Four") == "One > Two\nOne > Three\nText.\n\nFour\n"
 
     def test_text_without_headings_is_unchanged(self) -> None:

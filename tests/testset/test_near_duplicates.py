@@ -87,7 +87,7 @@ def test_passages_without_questions_are_compared_by_their_text() -> None:
     assert GATE.repeats([first, reprint, question], []) == {"reprint": "first"}
 
 
-def test_first_ranked_near_duplicate_is_kept() -> None:
+def test_first_ranked_near_duplicate_remains() -> None:
     second = _draft("second", "青砚有轨电车2号线的全长是多少公里？", "17.6公里")
     third = _draft("third", "青砚有轨电车2号线的全长是几公里？", "17.6公里")
     assert GATE.repeats([LENGTH, second], []) == {"second": "length"}

@@ -14,7 +14,7 @@ def test_running_heads_and_page_numbers_are_removed() -> None:
     assert [page.strip("\n") for page in cleaned.split("\f")] == ["First body.", "Second\nbody.", "Third body."]
 
 
-def test_numbers_that_do_not_grow_with_the_page_are_kept() -> None:
+def test_numbers_that_do_not_grow_with_the_page_remain() -> None:
     text = "\f".join(f"Body {name}\nTotal {total}" for name, total in zip("abcd", (1200, 31, 31, 7), strict=True))
     assert strip_running_heads(text) == text
 
@@ -26,7 +26,7 @@ def test_running_head_needs_three_pages_and_a_third_of_all_pages() -> None:
     assert "Seldom" in strip_running_heads(many)
 
 
-def test_repeated_lines_within_a_page_are_kept() -> None:
+def test_repeated_lines_within_a_page_remain() -> None:
     body = "x\ny\nz\nACME Annual Report\nz\ny\nx"
     text = pages(*(f"{chr(97 + number)}\n{body}\n{chr(97 + number)}" for number in range(3)))
     assert strip_running_heads(text).count("ACME Annual Report") == 3
@@ -41,7 +41,7 @@ def test_edges_shared_by_documents_are_removed() -> None:
     ]
 
 
-def test_edges_of_few_documents_and_inner_lines_are_kept() -> None:
+def test_edges_of_few_documents_and_inner_lines_remain() -> None:
     few = ["Menu\nText."] * 4
     assert strip_shared_edges(few) == few
     inside = [f"{name}\nShared\n{name}" for name in "abcdef"]

@@ -1,4 +1,4 @@
-"""Record of the files that users' code opens, lists or imports while it runs, kept by an audit hook.
+"""Record of the files that users' code opens, lists or imports while it runs, written by an audit hook.
 
 The source of a module does not always show what it opens: `open(FORMAT % name)`, the folder of a template engine, an
 entry point. The hook sees it. It does not see what other programs and compiled libraries open without Python.

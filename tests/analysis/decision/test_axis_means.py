@@ -55,12 +55,12 @@ def test_axis_means_leave_out_combinations_that_lack_a_cell(grid: LoadedSweep) -
     partial = replace(grid, cells=tuple(cell for cell in grid.cells if cell is not lost))
     found = axis_means(partial, "rouge_l", "size")
     assert found.n_combinations == 3
-    kept = [
+    complete = [
         cell
         for cell in grid.cells
         if cell.axes["size"] == 1 and (cell.axes["retriever"], cell.axes["k"]) != ("dense", 2)
     ]
-    assert found.means[0].mean == pytest.approx(np.mean([cell.value("rouge_l") or 0.0 for cell in kept]))
+    assert found.means[0].mean == pytest.approx(np.mean([cell.value("rouge_l") or 0.0 for cell in complete]))
 
 
 def test_single_cell_keeps_its_own_mean_and_interval(grid: LoadedSweep) -> None:

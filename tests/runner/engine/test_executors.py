@@ -99,14 +99,14 @@ def run_in_turn(workers: PersistentWorkers, orders: Sequence[Sequence[Stage[int]
     return outcomes
 
 
-class TestKeptWorkers:
+class TestPersistentWorkers:
     """Workers that run one order of stages after the other."""
 
     @pytest.fixture
     def workers(self, store: Store, calls: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PersistentWorkers]:
         monkeypatch.setattr(processes, "_OURS", ("tiny_components",))
-        with PersistentWorkers(store, Processes(), 2, None, calls.parent) as kept:
-            yield kept
+        with PersistentWorkers(store, Processes(), 2, None, calls.parent) as started:
+            yield started
 
     def test_persistent_workers_run_later_stages_in_the_same_processes(
         self, workers: PersistentWorkers, calls: Path
@@ -163,10 +163,12 @@ class TestKeptWorkers:
 
     def test_progress_is_reported_to_the_callback_of_its_run(self, store: Store, calls: Path) -> None:
         seen: list[str] = []
-        with PersistentWorkers(store, Local(), 1, None, calls.parent) as kept:
+        with PersistentWorkers(store, Local(), 1, None, calls.parent) as workers:
             for number in (1, 2):
                 order = [Source(Adder(number), compute=report_progress)]
-                with kept.running(order, lambda stage, done, total: seen.append(f"{stage.component} {done}")) as ended:
+                with workers.running(
+                    order, lambda stage, done, total: seen.append(f"{stage.component} {done}")
+                ) as ended:
                     assert [run.error for run in ended] == [""]
         assert seen == [f"{Adder(number)} 1" for number in (1, 2)]
 

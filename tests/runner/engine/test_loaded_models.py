@@ -35,7 +35,7 @@ def use_model(stage: Sum, run: Run) -> int:
     return 0
 
 
-def test_loaded_model_is_kept_until_a_stage_loads_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loaded_model_stays_until_a_stage_loads_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_LoadedModels, "by_arguments", {})
     monkeypatch.setattr(_LoadedModels, "needed", None)
     loaded.clear()

@@ -88,8 +88,8 @@ def test_store_files_are_hashed_once_per_process(tmp_path: Path, monkeypatch: py
         run_all(later, result)
         read_or_make(result, later)
         read_or_make(result, later)
-    kept = {path: n for path, n in hashed.items() if path.is_relative_to(tmp_path / "entries")}
-    assert kept, "results of the first process were read"
-    assert max(kept.values()) == 1
-    written = [path for path in hashed if path not in kept]
+    stored = {path: n for path, n in hashed.items() if path.is_relative_to(tmp_path / "entries")}
+    assert stored, "results of the first process were read"
+    assert max(stored.values()) == 1
+    written = [path for path in hashed if path not in stored]
     assert all(hashed[path] == 1 for path in written)

@@ -215,8 +215,8 @@ class Steered(Steering):
 def steered(workers: Scripted, store: Store, steering: Steered) -> list[tuple[str, str]]:
     """Return the kind and the error of each outcome."""
     with (
-        PersistentWorkers(store, Given(workers), 0, None, Path(), steering) as kept,
-        kept.running(diamond()) as ended,
+        PersistentWorkers(store, Given(workers), 0, None, Path(), steering) as persistent,
+        persistent.running(diamond()) as ended,
     ):
         return [(run.kind, run.error) for run in ended]
 

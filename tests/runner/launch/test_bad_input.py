@@ -407,8 +407,8 @@ class TestStoreAndDisk:
         assert "the disk is full" in error
         assert "run the same command again" in error
         assert not any((tmp_path / "results").rglob("cell.json"))
-        kept = sorted((tmp_path / "results" / "store" / "entries").rglob("manifest.json"))
-        assert kept
-        times = [path.stat().st_mtime_ns for path in kept]
+        manifests = sorted((tmp_path / "results" / "store" / "entries").rglob("manifest.json"))
+        assert manifests
+        times = [path.stat().st_mtime_ns for path in manifests]
         assert run_small(tmp_path, ("metrics=retrieval",), sweep_id="again") == EXIT_OK
-        assert [path.stat().st_mtime_ns for path in kept] == times
+        assert [path.stat().st_mtime_ns for path in manifests] == times

@@ -61,8 +61,8 @@ def test_slurm_jobs_compute_all_stages_in_a_bucket(tmp_path: Path, bucket: Bucke
     for folder, overrides in (tmp_path / "folder", cell), (tmp_path / "jobs", (*cell, *jobs)):
         assert run_small(folder, overrides) == 0
     assert metrics(tmp_path / "jobs") == metrics(tmp_path / "folder")
-    kept = [path for method, path in bucket.requests if method == "PUT" and "/entries/" in path]
-    assert len(kept) == n_stages(tmp_path / "jobs") >= 5
+    stored = [path for method, path in bucket.requests if method == "PUT" and "/entries/" in path]
+    assert len(stored) == n_stages(tmp_path / "jobs") >= 5
 
 
 def test_bucket_failure_during_a_sweep_keeps_finished_stages(
@@ -76,13 +76,13 @@ def test_bucket_failure_during_a_sweep_keeps_finished_stages(
     told = capsys.readouterr().err
     assert told.count("finished work is cached") == 1
     assert "Traceback" not in told
-    n_kept = sum(method == "PUT" and "/entries/" in path for method, path in bucket.requests[:60])
-    assert n_kept >= 10
+    n_stored = sum(method == "PUT" and "/entries/" in path for method, path in bucket.requests[:60])
+    assert n_stored >= 10
     bucket.fail_after(float("inf"))
     bucket.forget_requests()
     run(tmp_path, there)
     n_made = sum(method == "PUT" and "/entries/" in path for method, path in bucket.requests)
-    assert n_made == n_stages(tmp_path) - n_kept
+    assert n_made == n_stages(tmp_path) - n_stored
 
 
 def test_bucket_address_with_a_key_is_rejected_and_hidden(tmp_path: Path) -> None:

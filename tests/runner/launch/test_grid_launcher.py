@@ -107,8 +107,8 @@ def test_hydra_launchers_run_one_sweep_with_equal_results(launcher: str, grid_ru
     found = {cell.cell_id: cell.metrics for cell in read_cells(only_sweep(tmp_path))}
     assert len(found) == 2
     assert found == {cell_id: expected[cell_id] for cell_id in found}
-    kept = entries_by_kind(store_of(tmp_path))
-    assert (len(kept["data"]), len(kept["chunks"]), len(kept["queries"])) == (1, 1, 1)
+    entries = entries_by_kind(store_of(tmp_path))
+    assert (len(entries["data"]), len(entries["chunks"]), len(entries["queries"])) == (1, 1, 1)
 
 
 def test_report_requires_the_grid_launcher(tmp_path: Path) -> None:

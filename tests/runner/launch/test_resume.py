@@ -99,14 +99,14 @@ class TestKilled:
     ) -> None:
         code, _ = stop_at(tmp_path, moment, signal.SIGKILL)
         assert code == -signal.SIGKILL
-        kept = creation_times(store_of(tmp_path))
+        created = creation_times(store_of(tmp_path))
         n_answers = len(replies(tmp_path))
         n_prompts = len(entries_by_kind(store_of(tmp_path)).get("prompts", []))
 
         again = run_command(tmp_path, "-m", *SCRIPTED)
         assert again.returncode == 0, again.stderr
         now = creation_times(store_of(tmp_path))
-        assert {key: now[key] for key in kept} == kept
+        assert {key: now[key] for key in created} == created
         last = sweeps(tmp_path)[-1]
         assert len(replies(tmp_path)) == len({reply["request_id"] for reply in replies(tmp_path)}) == 24
         assert read_sweep(last).plan["n_requests"] == n_planned(n_prompts, n_answers)
@@ -181,8 +181,8 @@ class TestReplies:
         assert run_small(tmp_path, self.OVERRIDES, sweep_id="again") == EXIT_OK
         assert sweep_in(tmp_path, "again").plan["n_requests"] == 10
         after = self.answers_of(tmp_path, "again")
-        kept = [an_id for an_id in before if after[an_id] == f"kept {before[an_id]}"]
-        assert kept == list(before)[:2]
+        reused = [an_id for an_id in before if after[an_id] == f"kept {before[an_id]}"]
+        assert reused == list(before)[:2]
         assert all(after[an_id] == before[an_id] for an_id in list(before)[2:])
 
     def test_stored_replies_are_reused_for_another_sample_limit(self, tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ class TestPrunedStore:
     def test_prune_during_a_sweep_removes_no_needed_result(self, tmp_path: Path) -> None:
         process = start_command(tmp_path, "-m", *SCRIPTED, "llm.delay_s=0.1", "run.workers=2")
         wait_until(lambda: after_answers(3)(tmp_path), process)
-        kept = creation_times(store_of(tmp_path))
+        created = creation_times(store_of(tmp_path))
         store_dir = ["--store-dir", str(tmp_path / "results" / "store")]
         for stage in ([], ["--stage", "replies"]):
             assert store_command.main([*store_dir, "prune", "--older-than-days", "0", *stage]) == 0
@@ -275,7 +275,7 @@ class TestPrunedStore:
         assert process.returncode == 0, output + errors
         assert len(replies(tmp_path)) == 24
         now = creation_times(store_of(tmp_path))
-        assert {key: now[key] for key in kept} == kept
+        assert {key: now[key] for key in created} == created
 
 
 class TestDamagedStore:
@@ -318,6 +318,6 @@ def test_cell_versions_are_those_at_computation_time(tmp_path: Path, monkeypatch
     assert run_small(tmp_path, ("top_k=2", "run.workers=1")) == EXIT_OK
     monkeypatch.setattr(environment, "imported_versions", lambda: {"numpy": "99.0"})
     assert run_small(tmp_path, ("top_k=2", "run.workers=1"), ("top_k=3", "run.workers=1")) == EXIT_OK
-    kept, half_new = cells_in(tmp_path)
-    assert kept.versions["numpy"] == np.__version__
+    cached, half_new = cells_in(tmp_path)
+    assert cached.versions["numpy"] == np.__version__
     assert half_new.versions["numpy"] == f"{np.__version__} and 99.0"

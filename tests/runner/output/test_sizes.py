@@ -92,7 +92,7 @@ def test_sweep_holds_only_the_parts_of_cells_that_leaderboards_read(
     assert shown == [select_ranked_part(read_cell(only_folder(tmp_path)), headline)]
 
 
-def test_subset_values_are_kept_only_for_ranking_metrics(tmp_path: Path) -> None:
+def test_subset_values_are_logged_only_for_ranking_metrics(tmp_path: Path) -> None:
     run_small(tmp_path)
     (cell,) = cells_in(tmp_path)
     assert _held(cell) == {"rouge_l"}

@@ -68,9 +68,9 @@ def test_partition_splits_an_earlier_block_at_the_bounds_of_corpora() -> None:
 def test_invalid_partition_is_not_reused(n_numbers: int, block: Sequence[float]) -> None:
     """A partition of another version may have correct checksums."""
     sound = part([1, 2, 3, 4], 2)
-    kept = np.array(block, dtype=None if isinstance(block[0], float) else np.int32)
+    stored = np.array(block, dtype=None if isinstance(block[0], float) else np.int32)
     assert list(cached_blocks([{"numbers": sound.numbers, "block": sound.block}])) == [(sound.numbers, sound.block)]
-    assert list(cached_blocks([{"numbers": sound.numbers[:n_numbers], "block": kept}])) == []
+    assert list(cached_blocks([{"numbers": sound.numbers[:n_numbers], "block": stored}])) == []
 
 
 def test_corpus_growing_by_single_documents_keeps_few_blocks() -> None:

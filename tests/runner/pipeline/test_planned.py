@@ -169,9 +169,9 @@ class TestOrder:
         place = {stage.key: i for i, stage in enumerate(plan.order)}
         assert len(place) == len(plan.order) == sum(kind.n_to_run for kind in plan.kinds)
         assert sum(kind.n_to_run for kind in plan.kinds) == sum(kind.n_unique - kind.n_cached for kind in plan.kinds)
-        kept = {kind.kind for kind in plan.kinds if kind.n_cached}
+        cached = {kind.kind for kind in plan.kinds if kind.n_cached}
         for stage in plan.order:
-            assert all(place[before.key] < place[stage.key] for before in stage.inputs if before.kind not in kept)
+            assert all(place[before.key] < place[stage.key] for before in stage.inputs if before.kind not in cached)
 
     def test_plan_finishes_cells_one_after_another(self, tmp_path: Path) -> None:
         order = [stage.kind for stage in plan_small(tmp_path, *grid(chunk__size="64,128,256")).plan.order]

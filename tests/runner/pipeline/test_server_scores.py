@@ -44,14 +44,14 @@ class PaidReranker:
         scores = []
         for query, chunk in pairs.tolist():
             pair = queries.texts[query], chunks.texts[chunk]
-            kept = current_received().get_all([repr(pair)])
-            if not kept:
+            received = current_received().get_all([repr(pair)])
+            if not received:
                 if len(self.asked) >= self.most:
                     raise ComponentError("the server is down")
                 self.asked.append(pair)
-                kept = {repr(pair): np.array([-len(pair[1])], dtype=np.float32)}
-                current_received().add_all(kept)
-            scores.append(kept[repr(pair)][0])
+                received = {repr(pair): np.array([-len(pair[1])], dtype=np.float32)}
+                current_received().add_all(received)
+            scores.append(received[repr(pair)][0])
         return np.array(scores, dtype=np.float32)
 
 

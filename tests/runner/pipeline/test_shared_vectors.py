@@ -24,8 +24,8 @@ def count_entries_after(store: Store, *indexes: VectorIndex) -> dict[str, int]:
 
 def test_quantisers_and_dimensions_share_the_vectors(tmp_path: Path) -> None:
     indexes = (Flat(), Truncated(8), Truncated(16), Int8(), Int8(dimensions=8), Binary(), Binary(dimensions=16))
-    kept = count_entries_after(Store(tmp_path), *indexes)
-    assert kept == {"vectors": 1, "query_vectors": 1, "vector_index": 7, "dense_hits": 7}
+    n_entries = count_entries_after(Store(tmp_path), *indexes)
+    assert n_entries == {"vectors": 1, "query_vectors": 1, "vector_index": 7, "dense_hits": 7}
 
 
 def test_rescoring_settings_share_the_index(tmp_path: Path) -> None:

@@ -71,10 +71,10 @@ def test_reranking_a_sub_corpus_ignores_other_sub_corpora(tmp_path: Path, monkey
     scores = []
     for names in ("ab", "b"):
         whole = benchmark(several=True)
-        kept = [i for i, name in enumerate(whole.documents.ids) if name[0] in names]
+        positions = [i for i, name in enumerate(whole.documents.ids) if name[0] in names]
         documents = Documents(
             *(
-                [column[i] for i in kept]
+                [column[i] for i in positions]
                 for column in (whole.documents.ids, whole.documents.titles, whole.documents.texts)
             )
         )

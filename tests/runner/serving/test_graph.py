@@ -69,7 +69,7 @@ class Answered:
             name: served_graph(without_evaluation(remove_alarm(cell)), facts(self.graph.data, store), pool, reranker)
             for name, reranker in chosen.items()
         }
-        self.kept = {
+        self.stored = {
             name: cached_stages(store, needed_stages(graph.targets, graph.samples))
             for name, graph in self.graphs.items()
         }
@@ -77,7 +77,7 @@ class Answered:
     def ask(self, sample: Sample) -> tuple[ServedGraph, QuestionRun]:
         name = sample.subset if sample.subset in self.graphs else ""
         graph = self.graphs[name]
-        return graph, QuestionRun(self.kept[name], {graph.samples.key: SampleSet((sample,), {})})
+        return graph, QuestionRun(self.stored[name], {graph.samples.key: SampleSet((sample,), {})})
 
 
 @pytest.mark.parametrize("name", SEARCHING)
@@ -96,7 +96,7 @@ def test_serving_graph_answers_one_question_as_the_sweep(name: str, tmp_path: Pa
         if graph.search:
             hits = sweep_hits(graph.search, run)
             assert len(hits) == len(row["retrieved"])
-            assert all(hit.items() <= kept.items() for hit, kept in zip(hits, row["retrieved"], strict=True))
+            assert all(hit.items() <= stored.items() for hit, stored in zip(hits, row["retrieved"], strict=True))
             n_found += len(hits)
     assert n_found or name == "closed book"
 

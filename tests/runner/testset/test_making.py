@@ -174,7 +174,7 @@ def test_generation_tries_a_cell_at_most_the_allowed_times(tmp_path: Path) -> No
     assert (count.tried, count.short) == (12, MOST_TRIES)
 
 
-def test_turns_before_a_rejected_turn_are_kept(tmp_path: Path) -> None:
+def test_turns_before_a_rejected_turn_remain(tmp_path: Path) -> None:
     gates = {"second": Marks("RUDE", turn=1), "first": Marks("LONG", turn=0)}
     documents = texts(3, {1: "RUDE", 2: "LONG"})
     tasks = {"lamps": AskOnce(n_turns=3)}

@@ -137,14 +137,14 @@ class Bed:
         return ["ip", "netns", "exec", namespace] if namespace else []
 
     def _environment(self, name: str) -> dict[str, str]:
-        kept = {key: value for key, value in os.environ.items() if not key.startswith("RAY_")}
+        others = {key: value for key, value in os.environ.items() if not key.startswith("RAY_")}
         own = {
             _BED: str(self.folder),
             NODE: name,
             "PYTHONPATH": f"{REPOSITORY}:{REPOSITORY}/tests/top_level",
             "RAY_AUTH_MODE": "token",
         }
-        return kept | own | _QUICK | SECRETS | {"RAY_USAGE_STATS_ENABLED": "0"}
+        return others | own | _QUICK | SECRETS | {"RAY_USAGE_STATS_ENABLED": "0"}
 
 
 def bed() -> Iterator[Bed]:

@@ -85,11 +85,11 @@ class TestJoined:
 
     @pytest.mark.parametrize("how", ["join", "scatter"])
     def test_mapped_file_is_unchanged_when_another_process_rewrites_the_path(self, tmp_path: Path, how: str) -> None:
-        path, kept = tmp_path / "vectors.npy", tmp_path / "kept.npy"
+        path, linked = tmp_path / "vectors.npy", tmp_path / "kept.npy"
         first = getattr(self, how)(path, [VALUE, VALUE])
-        os.link(path, kept)  # the store links it too
+        os.link(path, linked)  # the store links it too
         second = getattr(self, how)(path, [VALUE + 1])
         np.testing.assert_array_equal(first, np.concatenate([VALUE, VALUE]))
-        np.testing.assert_array_equal(np.load(kept), np.concatenate([VALUE, VALUE]))
+        np.testing.assert_array_equal(np.load(linked), np.concatenate([VALUE, VALUE]))
         np.testing.assert_array_equal(second, VALUE + 1)
         assert sorted(file.name for file in tmp_path.iterdir()) == ["kept.npy", "vectors.npy"]

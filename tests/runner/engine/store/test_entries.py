@@ -110,9 +110,9 @@ class TestPuttingAFileElsewhere:
         write(store)
         monkeypatch.setattr("os.link", refuse)
         read_entry(store).put_file("vectors.npy", tmp_path / "vectors.npy")
-        kept = read_entry(store).folder / "vectors.npy"
-        assert (tmp_path / "vectors.npy").read_bytes() == kept.read_bytes()
-        assert not (tmp_path / "vectors.npy").samefile(kept)
+        stored = read_entry(store).folder / "vectors.npy"
+        assert (tmp_path / "vectors.npy").read_bytes() == stored.read_bytes()
+        assert not (tmp_path / "vectors.npy").samefile(stored)
 
     def test_either_of_two_links_can_be_removed(self, store: Store, tmp_path: Path) -> None:
         write(store)

@@ -21,21 +21,21 @@ def scores(*values: float) -> NDArray[np.float32]:
 
 @pytest.fixture
 def pair_scores(tmp_path: Path) -> PairScores:
-    kept = PairScores(tmp_path / "scores")
-    kept.add(QUERIES, pairs((2, 5), (0, 7), (0, 3)), scores(1, 2, 3))
-    return kept
+    stored = PairScores(tmp_path / "scores")
+    stored.add(QUERIES, pairs((2, 5), (0, 7), (0, 3)), scores(1, 2, 3))
+    return stored
 
 
-def looked_up(kept: PairScores, queries: tuple[str, ...], *rows: tuple[int, int]) -> list[float | None]:
-    found = kept.look_up(queries, pairs(*rows))
+def looked_up(stored: PairScores, queries: tuple[str, ...], *rows: tuple[int, int]) -> list[float | None]:
+    found = stored.look_up(queries, pairs(*rows))
     assert (found.dtype, found.shape) == (np.float32, (len(rows),))
     return [None if np.isnan(score) else float(score) for score in found]
 
 
 def test_new_pair_scores_are_empty(tmp_path: Path) -> None:
-    kept = PairScores(tmp_path / "scores")
-    assert looked_up(kept, QUERIES, (0, 1)) == [None]
-    kept.add(QUERIES, pairs(), scores())
+    stored = PairScores(tmp_path / "scores")
+    assert looked_up(stored, QUERIES, (0, 1)) == [None]
+    stored.add(QUERIES, pairs(), scores())
     assert not (tmp_path / "scores").exists()
 
 
@@ -80,20 +80,20 @@ def test_score_block_with_a_flipped_bit_is_never_read(pair_scores: PairScores, t
 def test_pair_scores_equal_a_plain_dictionary(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     queries = tuple(f"query {i}" for i in range(20))
-    kept = PairScores(tmp_path / "scores")
+    stored = PairScores(tmp_path / "scores")
     known: dict[tuple[int, int], float] = {}
     for _ in range(3):
         block = np.unique(np.stack([random.integers(0, 20, 50), random.integers(0, 99, 50)], axis=1), axis=0)
         block = np.array([row for row in block.tolist() if tuple(row) not in known], dtype=np.int32)
         values = random.random(len(block)).astype(np.float32)
-        kept.add(queries, block, values)
+        stored.add(queries, block, values)
         known |= {(q, c): float(v) for (q, c), v in zip(block.tolist(), values, strict=True)}
     every = [(q, c) for q in range(20) for c in range(99)]
-    assert looked_up(kept, queries, *every) == [known.get(pair) for pair in every]
+    assert looked_up(stored, queries, *every) == [known.get(pair) for pair in every]
 
 
 def test_largest_chunk_position_is_not_confused_with_the_next_query(tmp_path: Path) -> None:
-    kept = PairScores(tmp_path / "scores")
+    stored = PairScores(tmp_path / "scores")
     largest = 2**31 - 1
-    kept.add(("where", "who"), pairs((0, largest), (1, 0)), scores(1, 2))
-    assert looked_up(kept, ("where", "who"), (0, largest), (1, largest), (1, 0), (0, 0)) == [1, None, 2, None]
+    stored.add(("where", "who"), pairs((0, largest), (1, 0)), scores(1, 2))
+    assert looked_up(stored, ("where", "who"), (0, largest), (1, largest), (1, 0), (0, 0)) == [1, None, 2, None]

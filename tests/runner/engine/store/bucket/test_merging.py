@@ -102,7 +102,7 @@ class TestMerged:
         assert len(objects.list_objects(FOLDER)) == 2
         assert stored_numbers(host("b")) == [1, 2, 3]
 
-    def test_reply_added_during_a_merge_is_kept(
+    def test_reply_added_during_a_merge_remains(
         self, host: Host, objects: Objects, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         add(writer := host("a"), 1)
@@ -117,7 +117,7 @@ class TestMerged:
         assert len(objects.list_objects(FOLDER)) == 2
         assert stored_numbers(host("b")) == [1, 2]
 
-    def test_reply_added_just_before_the_deletion_is_kept(
+    def test_reply_added_just_before_the_deletion_remains(
         self, host: Host, objects: Objects, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         add(writer := host("a"), 1)

@@ -27,9 +27,9 @@ def test_exactly_one_of_many_concurrent_creations_succeeds(objects: Objects) -> 
     with ThreadPoolExecutor(16) as pool:
         won = list(pool.map(put, range(16)))
     assert sum(won) == 1
-    kept = objects.get("one")
-    assert kept is not None
-    assert kept.contents == str(won.index(True)).encode()
+    stored = objects.get("one")
+    assert stored is not None
+    assert stored.contents == str(won.index(True)).encode()
 
 
 def test_object_changed_by_another_writer_is_not_replaced(objects: Objects) -> None:
@@ -38,9 +38,9 @@ def test_object_changed_by_another_writer_is_not_replaced(objects: Objects) -> N
     assert newer
     assert objects.replace("one", b"3", tag) is None
     assert objects.replace("none", b"3", tag) is None
-    kept = objects.get("one")
-    assert kept is not None
-    assert kept.contents == b"2"
+    stored = objects.get("one")
+    assert stored is not None
+    assert stored.contents == b"2"
 
 
 def test_missing_objects_are_read_as_none(objects: Objects, tmp_path: Path) -> None:

@@ -210,7 +210,7 @@ class TestDamage:
         assert write(store, 2.0).is_new
         assert value_of(host("c").find(KIND, KEY)) == 2.0
 
-    def test_result_repaired_by_another_host_is_kept(self, host: Host, objects: Objects) -> None:
+    def test_result_repaired_by_another_host_remains(self, host: Host, objects: Objects) -> None:
         write(host("a"))
         objects.put(OBJECT, b"damaged")
         first, second = host("b"), host("c")
@@ -299,12 +299,12 @@ class TestLargeFiles:
     def test_large_files_of_the_second_writer_are_removed(self, host: Host, objects: Objects) -> None:
         first, second = host("a"), host("b")
         self.written(first)
-        (kept,) = objects.list_objects("parts")
+        (remaining,) = objects.list_objects("parts")
         entry = self.written(second, LARGE + 1)
-        assert [each.path for each in objects.list_objects("parts")] == [kept.path]
+        assert [each.path for each in objects.list_objects("parts")] == [remaining.path]
         np.testing.assert_array_equal(entry.part("vectors"), LARGE)
         self.written(host("c"))  # the same contents: the first's, and not to be removed
-        assert [each.path for each in objects.list_objects("parts")] == [kept.path]
+        assert [each.path for each in objects.list_objects("parts")] == [remaining.path]
 
 
 class TestABucketThatGoesAway:
@@ -348,7 +348,7 @@ class TestABucketThatGoesAway:
         assert value_of(again.find(KIND, KEY)) == 1.0
         assert value_of(host("b").find(KIND, KEY)) == 1.0
 
-    def test_result_computed_elsewhere_during_an_outage_is_kept(
+    def test_result_computed_elsewhere_during_an_outage_remains(
         self, host: Host, gone: str, bucket: Bucket, monkeypatch: pytest.MonkeyPatch, address: str
     ) -> None:
         opened = host("a")
