@@ -20,7 +20,7 @@ def is_broken_off(finish_reason: object) -> bool:
     return _form(finish_reason) in _BROKEN_OFF
 
 
-def state_of(text: str, finish_reason: object, *, refusal: object = None) -> AnswerState:
+def classify_ending(text: str, finish_reason: object, *, refusal: object = None) -> AnswerState:
     """Return the state of a text that was not broken off. `refusal` is the model's refusal, if the reply has one."""
     reason = _form(finish_reason)
     if refusal or is_filter(reason):

@@ -7,7 +7,7 @@ by the names that providers use.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from components.llms.endings import state_of
+from components.llms.endings import classify_ending
 from components.openai_server.errors import HttpError, Unreachable
 from components.openai_server.reading import as_count
 from components.records import Answer, AnswerState
@@ -32,7 +32,7 @@ def read_reply(response: Any, request_id: str, latency_s: float) -> Answer:
     thoughts, text = split_thoughts(joined(written, "\n"))
     apart = [block.content or "" for block in message.blocks if block.block_type == "thinking"]
     thoughts = thoughts or joined(apart, "\n").strip()
-    state = state_of(text, _finish_reason(raw))
+    state = classify_ending(text, _finish_reason(raw))
     places = (_part(raw, "usage"), raw, response.additional_kwargs, message.additional_kwargs)
     return Answer(
         request_id,

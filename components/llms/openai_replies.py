@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import accumulate, pairwise
 
 from components.json_value import Json
-from components.llms.endings import is_broken_off, is_filter, state_of
+from components.llms.endings import classify_ending, is_broken_off, is_filter
 from components.openai_server.counts import AS_OPENAI
 from components.openai_server.errors import Malformed, preview
 from components.openai_server.reading import count_in, objects_in, part_of, text_in
@@ -80,7 +80,7 @@ def _read(choice: Mapping[str, object], request_id: str) -> Answer:
         raise Malformed(f"{preview(choice)}, expected an object as message")
     content, thoughts_in_content = _content(message)
     thoughts, text = split_thoughts(content)
-    state = state_of(text, reason, refusal=message.get("refusal"))
+    state = classify_ending(text, reason, refusal=message.get("refusal"))
     answer_text = text if state in (AnswerState.OK, AnswerState.TRUNCATED) else ""
     return Answer(request_id, state, answer_text, thoughts=thoughts or thoughts_in_content or _thoughts_beside(message))
 

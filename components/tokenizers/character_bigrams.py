@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from components.records import Words
 from components.text.normalize import index_term
-from components.tokenizers.composed_text import marks, words_of
+from components.tokenizers.composed_text import find_words, marks
 from components.tokenizers.places import Place, words_at
 
 _HAN = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -28,7 +28,7 @@ class CharacterBigrams:
 
     def words(self, texts: Sequence[str]) -> Iterator[Words]:
         """Yield the words of each text."""
-        return words_of(texts, _bigrams)
+        return find_words(texts, _bigrams)
 
     def normalize(self, token: str) -> str:
         """Return the word in NFKC and lower case; "" for white space and punctuation."""

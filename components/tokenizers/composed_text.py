@@ -68,7 +68,7 @@ class _Composed:
     end: NDArray[np.int32]
 
 
-def words_of(texts: Sequence[str], split: Callable[[str], Words]) -> Iterator[Words]:
+def find_words(texts: Sequence[str], split: Callable[[str], Words]) -> Iterator[Words]:
     """Yield the words that `split` finds in the composed form of each text, as the text spells them."""
     for text in texts:
         if _is_composed(text):

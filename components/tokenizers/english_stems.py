@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from components.loading import cache_slow_loader
 from components.records import Words
 from components.text.normalize import index_term
-from components.tokenizers.composed_text import words_of
+from components.tokenizers.composed_text import find_words
 from components.tokenizers.places import spaced_words
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class EnglishStems:
 
     def words(self, texts: Sequence[str]) -> Iterator[Words]:
         """Yield the words of each text."""
-        return words_of(texts, spaced_words)
+        return find_words(texts, spaced_words)
 
     def normalize(self, token: str) -> str:
         """Return the stem in NFKC and lower case; "" for a stop word."""

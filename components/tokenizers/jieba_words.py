@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from components.records import Words
 from components.text.normalize import index_term
-from components.tokenizers.composed_text import words_of
+from components.tokenizers.composed_text import find_words
 
 _IN_RUN = re.compile(r"[\u4E00-\u9FD5a-zA-Z0-9+#&._%\-]")
 _ASCII_WORD = re.compile(r"[a-zA-Z0-9]+")
@@ -97,7 +97,7 @@ class JiebaWords:
 
     def words(self, texts: Sequence[str]) -> Iterator[Words]:
         """Yield the words of each text."""
-        return words_of(texts, lambda text: words_with_places(self.tokenize([text])[0]))
+        return find_words(texts, lambda text: words_with_places(self.tokenize([text])[0]))
 
     def normalize(self, token: str) -> str:
         """Return the word in NFKC and lower case; "" for white space and punctuation."""

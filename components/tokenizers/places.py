@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from components.records import Words
 from components.text.normalize import index_term
-from components.tokenizers.composed_text import word_letters, words_of
+from components.tokenizers.composed_text import find_words, word_letters
 from components.tokenizers.jieba_words import ends_of
 
 Place = tuple[int, int]
@@ -34,7 +34,7 @@ class AnalysedWords(ABC):
 
     def words(self, texts: Sequence[str]) -> Iterator[Words]:
         """Yield the words of each text."""
-        return words_of(texts, lambda text: words_at(text, self.places(text)))
+        return find_words(texts, lambda text: words_at(text, self.places(text)))
 
     def normalize(self, token: str) -> str:
         """Return the word in NFKC and lower case; "" for white space and punctuation."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from components.records import Words
 from components.text.normalize import index_term
-from components.tokenizers.composed_text import words_of
+from components.tokenizers.composed_text import find_words
 from components.tokenizers.jieba_words import ends_of, words_with_places
 
 
@@ -39,7 +39,7 @@ class RjiebaWords:
 
     def words(self, texts: Sequence[str]) -> Iterator[Words]:
         """Yield the words of each text."""
-        return words_of(texts, lambda text: words_with_places(self.tokenize([text])[0]))
+        return find_words(texts, lambda text: words_with_places(self.tokenize([text])[0]))
 
     def normalize(self, token: str) -> str:
         """Return the word in NFKC and lower case; "" for white space and punctuation."""
