@@ -12,6 +12,9 @@ from runner.engine.store.manifests import MANIFEST, Manifest
 from runner.engine.store.part_files import UNFIT, UNREADABLE, Part, checksum, part_name, read_part, unreadable_for_us
 from runner.engine.store.remote import NO_REMOTE, Remote
 
+_OF_WINDOWS = ("Thumbs.db", "desktop.ini")
+"""Files that Windows adds to folders that someone opened."""
+
 
 @dataclass(frozen=True)
 class StoredResult:
@@ -45,7 +48,7 @@ class StoredResult:
 
     def _all_names(self) -> list[str]:
         """Return the files in the manifest, in the folder and in `unreadable`, without hidden ones, each once."""
-        in_folder = (path.name for path in self.folder.glob("[!.]*") if path.name != MANIFEST)
+        in_folder = (path.name for path in self.folder.glob("[!.]*") if path.name not in (MANIFEST, *_OF_WINDOWS))
         return list(dict.fromkeys((*self.manifest.files, *sorted(in_folder), *self.unreadable)))
 
     def _damage_after_repair(self, name: str, *, contents: bool) -> str:

@@ -435,6 +435,11 @@ class TestDamage:
         assert "vectors.npy is not in the manifest" in entry.damages(), "so that it is computed again"
         assert ("facts.json is not in the manifest" in read_entry(store).damages()) is not are_deleted
 
+    @pytest.mark.parametrize("name", ["Thumbs.db", "desktop.ini", ".DS_Store", "._vectors.npy"])
+    def test_files_that_systems_add_to_folders_are_no_damage(self, name: str, store: Store) -> None:
+        (write(store).folder / name).write_bytes(b"x")
+        assert read_entry(store).damages() == []
+
     def test_size_check_alone_finds_truncated_but_not_flipped_files(self, store: Store) -> None:
         entry = write(store)
         flip_a_byte(entry.folder / "vectors.npy")
