@@ -70,8 +70,8 @@ def trust_lines(family: Family) -> list[str]:
     is_known = family.n_effective >= _FEW_CLUSTERS
     few = "" if is_known else f" ({family.n_clusters} groups{worth}: too few for asymptotic theory)"
     lines = [
-        f"rate of false verdicts at an alpha of 0.05: up to 0.05 in our simulations{few}; up to {_MAX_FALSE_RATE} "
-        "for a cell with rare, severe failures that the samples miss"
+        f"rate of false verdicts at an alpha of 0.05: up to 0.05 in most of our simulations{few}, up to 0.10 with "
+        f"extreme skew, up to {_MAX_FALSE_RATE} for a cell with rare, severe failures that the samples miss"
     ]
     if any(_excludes_zero(row) and not row.is_decided for row in family.rows):
         p = "adj. p" if family.is_picked else "Holm p"
