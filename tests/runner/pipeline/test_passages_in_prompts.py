@@ -82,17 +82,18 @@ def test_retrieval_without_hits_has_another_prompt_than_closed_book(tmp_path: Pa
     assert found["closed book"].startswith("Sources:\n(none)")
 
 
+@dataclass(frozen=True)
+class WithHeadings(FixedData):
+    def fingerprint(self) -> str:
+        return "with headings"
+
+    def load(self) -> Benchmark:
+        fixed = super().load()
+        texts = [f"# Heading\n\n{text}" for text in fixed.documents.texts]
+        return replace(fixed, documents=replace(fixed.documents, texts=texts))
+
+
 def test_chunk_metadata_is_shown_with_document_metadata(tmp_path: Path) -> None:
-    @dataclass(frozen=True)
-    class WithHeadings(FixedData):
-        def fingerprint(self) -> str:
-            return "with headings"
-
-        def load(self) -> Benchmark:
-            fixed = super().load()
-            texts = [f"# Heading\n\n{text}" for text in fixed.documents.texts]
-            return replace(fixed, documents=replace(fixed.documents, texts=texts))
-
     shown = prompts(
         tmp_path,
         "<{section}|{page}|{place}|{metadata}>",

@@ -1,7 +1,7 @@
 """Refined texts are searched and read; hits in them are shown and scored by the original texts."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -74,23 +74,26 @@ def test_prompts_contain_refined_texts(tmp_path: Path) -> None:
     assert " AND " in summary.samples["prompt"].to_pylist()[0]
 
 
+class Recording(LastFirst):
+    seen: ClassVar[list[list[str]]] = []
+
+    def refine(self, documents: Documents) -> RefinedDocuments:
+        self.seen.append(list(documents.ids))
+        return assemble_documents(documents, [[copy_piece(text)] for text in documents.texts])
+
+
 def test_parallel_corpora_are_refined_separately(tmp_path: Path) -> None:
-    seen: list[list[str]] = []
+    Recording.seen.clear()
+    results(tmp_path, refiner=Recording(), dataset=FixedData(side_by_side=True))
+    assert Recording.seen == [["east/bridge", "east/harbour"], ["west/mill", "west/tower"]]
 
-    class Seen(LastFirst):
-        def refine(self, documents: Documents) -> RefinedDocuments:
-            seen.append(list(documents.ids))
-            return assemble_documents(documents, [[copy_piece(text)] for text in documents.texts])
 
-    results(tmp_path, refiner=Seen(), dataset=FixedData(side_by_side=True))
-    assert seen == [["east/bridge", "east/harbour"], ["west/mill", "west/tower"]]
+class Forgetful(LastFirst):
+    def refine(self, documents: Documents) -> RefinedDocuments:
+        return super().refine(Documents(documents.ids[1:], documents.titles[1:], documents.texts[1:]))
 
 
 def test_refiner_that_drops_a_document_is_rejected(tmp_path: Path) -> None:
-    class Forgetful(LastFirst):
-        def refine(self, documents: Documents) -> RefinedDocuments:
-            return super().refine(Documents(documents.ids[1:], documents.titles[1:], documents.texts[1:]))
-
     with pytest.raises(AssertionError, match="Forgetful: got 3 refined texts for 4 documents"):
         results(tmp_path, refiner=Forgetful())
 
