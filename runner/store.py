@@ -8,11 +8,15 @@ if __name__ == "__main__":  # first, so that Ctrl-C during the slow imports belo
 
 import argparse
 import math
+import os
 import shutil
 import time
 import uuid
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from contextlib import nullcontext, suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -25,6 +29,7 @@ from runner.engine.executors.leftovers import abandoned_probes
 from runner.engine.store import Store, StoredResult, is_bucket
 from runner.engine.store.bucket import bucket_command as in_bucket
 from runner.engine.store.bucket.address import address_problems
+from runner.engine.store.part_files import permission_advice
 from runner.engine.store.replies import shown_damaged
 from runner.engine.store.store_wording import shown_damage, shown_size
 from runner.engine.store.stored_blocks import damaged_blocks
@@ -65,45 +70,57 @@ def _files(store: Store, folder: str) -> list[Path]:
     return sorted(path.iterdir()) if path.is_dir() else []
 
 
+@dataclass
+class _Verification:
+    """Damage that was found so far, and files that this user may not read, which may be sound."""
+
+    console: Console
+    delete: bool
+    n_damaged: int = 0
+    n_closed: int = 0
+
+    def report(self, path: Path, line: str, remove: Callable[[], object], n: int = 1) -> None:
+        """Print one finding and remove it if that was requested."""
+        if _is_closed(path):
+            self.n_closed += 1
+            line = f"cannot be read: {path}: Permission denied"
+        else:
+            self.n_damaged += n
+        self.console.print(line, markup=False, soft_wrap=True)
+        if self.delete and not _is_closed(path):
+            remove()
+
+
+def _is_closed(path: Path) -> bool:
+    """Return True if this user may not read a file, or a file in a folder."""
+    files = [path, *path.iterdir()] if os.access(path, os.R_OK | os.X_OK) and path.is_dir() else [path]
+    return any(each.exists() and not os.access(each, os.R_OK) for each in files)
+
+
 def _verify(store: Store, console: Console, delete: bool) -> int:
-    n_damaged = n_entries = 0
+    found, n_entries = _Verification(console, delete), 0
     for entry in store.entries():
         n_entries += 1
         if (damages := entry.damages()) and store.exists(entry):
-            n_damaged += 1
-            console.print(f"damaged: {entry.manifest.kind} {entry.manifest.key[:12]}: {'; '.join(damages)}")
-            if delete:
-                store.discard(entry)
+            line = f"damaged: {entry.manifest.kind} {entry.manifest.key[:12]}: {'; '.join(damages)}"
+            found.report(entry.folder, line, partial(store.discard, entry))
     for folder in store.folders_without_manifest():
-        n_damaged += 1
-        console.print(f"no readable manifest of this result: {folder}")
-        if delete:
-            store.discard_folder(folder)
-    n_damaged += _verify_blocks(store, console, delete) + _verify_replies(store, console, delete)
-    console.print(shown_damage(n_entries, n_damaged, delete))
-    return 1 if n_damaged and not delete else 0
-
-
-def _verify_blocks(store: Store, console: Console, delete: bool) -> int:
-    blocks = [block for name in ("pair_scores", "workspaces") for block in damaged_blocks(store.root / name)]
-    for block in blocks:
-        console.print(f"damaged: {block} does not match its checksum")
-        if delete:
-            block.unlink(missing_ok=True)
-    return len(blocks)
-
-
-def _verify_replies(store: Store, console: Console, delete: bool) -> int:
-    n_damaged = 0
-    for folder in _files(store, "replies"):
+        line = f"no readable manifest of this result: {folder}"
+        found.report(folder, line, partial(store.discard_folder, folder))
+    for name in ("pair_scores", "workspaces"):
+        for block in damaged_blocks(store.root / name):
+            line = f"damaged: {block} does not match its checksum"
+            found.report(block, line, partial(block.unlink, missing_ok=True))
+    for folder in filter(Path.is_dir, _files(store, "replies")):
         replies = store.replies(folder.name)
-        files = replies.damaged_files()
-        for path, n_lines in files.items():
-            console.print(f"damaged: {path}: {shown_damaged(n_lines)}", markup=False, soft_wrap=True)
-        if delete:
-            replies.drop_damaged(files)
-        n_damaged += sum(files.values())
-    return n_damaged
+        for path, n_lines in replies.damaged_files().items():
+            line = f"damaged: {path}: {shown_damaged(n_lines)}"
+            found.report(path, line, partial(replies.drop_damaged, [path]), n_lines)
+    console.print(shown_damage(n_entries, found.n_damaged, delete))
+    if found.n_closed:
+        advice = permission_advice(store.root)
+        console.print(f"{found.n_closed} could not be read. {advice}", markup=False, soft_wrap=True)
+    return 1 if found.n_damaged and not delete else 2 if found.n_closed else 0
 
 
 def _prune(store: Store, console: Console, older_than_days: float, stage: str, dry_run: bool) -> int:

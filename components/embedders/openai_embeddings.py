@@ -13,7 +13,7 @@ from components.fields import added_later, runtime_only
 from components.json_value import Json
 from components.limits import too_small
 from components.openai_server.body import MOST_BYTES, MOST_BYTES_PER_VECTOR
-from components.openai_server.errors import Malformed
+from components.openai_server.errors import HttpError, Malformed
 from components.openai_server.gate import Account
 from components.openai_server.reading import in_order, objects_in, to_float_array
 from components.openai_server.received import current_received, request_all
@@ -170,11 +170,19 @@ class OpenAIEmbeddings:
         missing = tuple((key, text) for key, text in dict(zip(keys, texts, strict=True)).items() if key not in vectors)
         batches = [missing[first : first + self.batch_size] for first in range(0, len(missing), self.batch_size)]
 
+        encoding = {"encoding_format": "float"}
+
         async def send(session: Session, batch: Batch) -> NDArray[np.float32]:
-            inputs = [text for _, text in batch]
-            body = {"model": side.server.model, "input": inputs, **side.body}
+            body = {"model": side.server.model, "input": [text for _, text in batch], **side.body}
             most_bytes = MOST_BYTES + len(batch) * MOST_BYTES_PER_VECTOR
-            vectors = _unit_vectors((await session.post(body, most_bytes=most_bytes)).content, len(batch))
+            try:
+                reply = await session.post({**encoding, **body}, most_bytes=most_bytes)
+            except HttpError as error:
+                if not _refuses_encoding(error):
+                    raise
+                encoding.clear()
+                reply = await session.post(body, most_bytes=most_bytes)
+            vectors = _unit_vectors(reply.content, len(batch))
             if n_dimensions not in (None, vectors.shape[1]):
                 raise Malformed(
                     f"vectors of {vectors.shape[1]} dimensions, expected {n_dimensions} as in the first reply. The "
@@ -188,6 +196,12 @@ class OpenAIEmbeddings:
                 received.add_all(arrived)
                 vectors |= arrived
         return [vectors[key] for key in keys]
+
+
+def _refuses_encoding(error: HttpError) -> bool:
+    """Return True if a server refuses `encoding_format`, as Voyage and Jina do. Routers such as LiteLLM may need it."""
+    text = str(error.body)
+    return error.status in (400, 422) and ("encoding_format" in text or "Extra inputs are not permitted" in text)
 
 
 def _unit_vectors(reply: Json, n_texts: int) -> NDArray[np.float32]:

@@ -3,16 +3,30 @@
 from components.openai_server.errors import HttpError
 from components.records import AnswerState
 
-_CUT_OFF = frozenset({"length", "max_tokens", "model_length"})
-"""Reasons of a text that reached a limit. Mistral's model_length is the context window."""
-_REFUSED = frozenset({"blocklist", "prohibited_content", "recitation", "refusal", "safety", "sensitive", "spii"})
-"""Reasons of Gemini, Anthropic and Zhipu. All other providers use a form of content_filter."""
-_BROKEN_OFF = frozenset({"abort", "aborted", "error", "insufficient_system_resource", "network_error"})
-"""Reasons of a text that the server gave up: vLLM, SGLang, routers, DeepSeek, Zhipu."""
-_FILTERS = frozenset({"1301", "content_filter", "content_policy_violation", "data_inspection_failed"})
-"""Error codes of prompts that a filter refuses: Zhipu, Azure, OpenAI, Alibaba."""
-_FILTER_MESSAGES = ("content exists risk",)
-"""Parts of messages of such errors. DeepSeek has no code for them."""
+_CUT_OFF = frozenset(
+    {"length", "max_tokens", "max_new_tokens", "model_length", "model_context_window_exceeded", "error_limit"}
+    | {"time_limit", "token_limit"}
+)
+"""Reasons of a text that reached a limit: of tokens, of the context window (Mistral, Zhipu, Bedrock), of time."""
+_REFUSED = frozenset(
+    {"blocklist", "error_toxic", "guardrail_intervened", "prohibited_content", "recitation", "refusal", "safety"}
+    | {"sensitive", "spii"}
+)
+"""Reasons of Gemini, Cohere, Bedrock, Anthropic and Zhipu. All other providers use a form of content_filter."""
+_BROKEN_OFF = frozenset(
+    {"abort", "aborted", "cancelled", "error", "insufficient_system_resource", "network_error", "user_cancel"}
+)
+"""Reasons of a text that the server gave up: vLLM, SGLang, routers, DeepSeek, Zhipu, Cohere."""
+_FILTER_CODE = "1301"
+"""Zhipu's code of a prompt that a filter refuses."""
+_FILTER_WORDS = (
+    "content_filter", "content_policy_violation", "contentpolicyviolation", "data_inspection_failed",
+    "datainspectionfailed", "sensitivecontentdetected", "content exists risk", "violates usage guidelines",
+    "input was flagged",
+)  # fmt: skip
+"""Parts of the code, type or message of such an error: Azure and Kimi, OpenAI, LiteLLM, Alibaba (twice), Volcengine,
+DeepSeek, xAI, OpenRouter.
+"""
 
 
 def is_broken_off(finish_reason: object) -> bool:
@@ -38,9 +52,10 @@ def is_filter(finish_reason: object) -> bool:
 
 def is_filtered_prompt(error: HttpError) -> bool:
     """Return True if the provider's filter refused the prompt, which Azure, for example, reports with status 400."""
-    code = str(error.code).lower()
-    message = str(error.body.get("message") if isinstance(error.body, dict) else error.body).lower()
-    return 400 <= error.status < 500 and (code in _FILTERS or any(part in message for part in _FILTER_MESSAGES))
+    body = error.body if isinstance(error.body, dict) else {"message": error.body}
+    text = " ".join(str(body.get(name)) for name in ("code", "type", "message")).lower()
+    is_filter_error = str(error.code) == _FILTER_CODE or any(words in text for words in _FILTER_WORDS)
+    return error.status in (400, 403, 422) and is_filter_error
 
 
 def _form(finish_reason: object) -> str:

@@ -92,7 +92,7 @@ def _content(message: Mapping[str, object]) -> tuple[str, str]:
     parts = objects_in(message, "content")
     text = "".join(text_in(part, "text") for part in parts if part.get("type") == "text")
     thoughts = [part for part in parts if part.get("type") == "thinking"]
-    if parts and not text and not thoughts:
+    if parts and not any(part.get("type") in ("text", "thinking", "reasoning") for part in parts):
         raise Malformed(f"{preview(message)}, expected a part with text as content")
     return text, "".join(map(_thinking, thoughts)).strip()
 

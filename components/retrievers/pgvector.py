@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _SHOWN_CHARACTERS = 300
 _CONNECT_TIMEOUT_S = 10
-_UNESCAPED = re.compile(r"[@/?#\[\]]|%(?![0-9A-Fa-f]{2})")
 _QUOTED = re.compile(r"'(?:[^']|'')*'")
 _PARAMETERS = {VECTOR: "%(vector)s", QUERY: "%(query)s", TOP_K: "%(top_k)s"}
 
@@ -156,13 +155,19 @@ class Pgvector(ExistingIndex):
 
 
 def _unescaped_in_password(string: str) -> str:
-    """Return the first character of the password in an address that must be percent-encoded, "" for none.
+    """Return a character of the password in an address that must be percent-encoded, "" for none.
 
-    With such a character, libpq takes a part of the password for the host, and quotes it in errors.
+    libpq ends the password at the first @, and reads none if a slash comes first. It takes the rest for the host or the
+    port, and quotes it in errors.
     """
-    userinfo = string.partition("://")[2].rpartition("@")[0]
-    found = _UNESCAPED.search(userinfo.partition(":")[2])
-    return found[0] if found else ""
+    address = string.partition("://")[2]
+    before, behind = (*re.split("[@/]", address, maxsplit=1), "")[:2]
+    separator = address[len(before) : len(before) + 1]
+    if separator == "@":
+        is_bad_escape = re.search(r"%(?![0-9A-Fa-f]{2})", before)
+        return "@" if "@" in re.split(r"[/?]", behind)[0] else "%" if is_bad_escape else ""
+    port = before.partition(":")[2]
+    return "/" if port and not port.replace(",", "").isdigit() and "@" in behind.partition("?")[0] else ""
 
 
 def _passwords(string: str) -> list[str]:

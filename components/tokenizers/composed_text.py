@@ -7,6 +7,7 @@ look like the word that a user types, so tokenizers must find the same word in t
 import re
 import sys
 import unicodedata
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -18,7 +19,12 @@ from components.records import Words
 
 _WITHOUT_SPACES = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 """Thai, Lao, Burmese and Khmer, which separate words by nothing or by a space without a width."""
-_INVISIBLE = rf"[\u00ad\u2060\ufeff]|\u200b(?![{_WITHOUT_SPACES}])"
+_HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_INVISIBLE = (
+    "[\u00ad\u2060\ufeff]"
+    rf"|(?<=[^\W{_HAN}])\u200b(?=[^\W{_HAN}{_WITHOUT_SPACES}])|(?<=[{_HAN}])\u200b(?=[{_HAN}])"
+)
+"""Characters that a reader does not see. A space without a width counts only inside a word."""
 _HANGUL_PARTS = "\u1160-\u11ff"
 """Vowels and final consonants that compose with the Korean letter before them."""
 
@@ -28,14 +34,15 @@ def marks() -> str:
     """Return the accents, vowel signs and other marks that belong to the letter before them, as the inside of a class
     of a regular expression.
 
-    The marks of scripts without spaces are left out. There, a mark is the nearest thing to the end of a word.
+    The marks of scripts without spaces are left out. There, a mark is the nearest thing to the end of a word. Marks
+    that enclose or only choose a glyph, as in emoji, belong to no word.
     """
-    without_spaces = re.compile(f"[{_WITHOUT_SPACES}]")
+    without_spaces = re.compile(f"[{_WITHOUT_SPACES}\u034f\ufe00-\ufe0f]")
     assigned = map(chr, range(0x300, 0x1EA00))
     codes = [
         ord(character)
         for character in assigned
-        if unicodedata.category(character)[0] == "M" and not without_spaces.match(character)
+        if unicodedata.category(character) in ("Mn", "Mc") and not without_spaces.match(character)
     ]
     starts = [code for code, before in zip(codes, [0, *codes], strict=False) if code != before + 1]
     ends = [code for code, after in zip(codes, [*codes[1:], sys.maxunicode], strict=True) if after != code + 1]
@@ -86,8 +93,7 @@ def _is_composed(text: str) -> bool:
 
 def _compose(text: str) -> _Composed:
     pieces: list[str] = []
-    starts: list[int] = []
-    ends: list[int] = []
+    starts, ends = array("i"), array("i")
     done = 0
 
     def keep_until(place: int) -> None:

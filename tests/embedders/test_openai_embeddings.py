@@ -62,7 +62,7 @@ def test_embedding_requests_contain_batches_prefixes_and_dimensions() -> None:
     sent = [request["input"] for request in server.requests]
     assert sorted(sent[:2]) == [["passage: a", "passage: b"], ["passage: c"]]
     assert sent[2] == ["query: q"]
-    assert {(r["model"], r["dimensions"], r.get("encoding_format")) for r in server.requests} == {("m", 8, None)}
+    assert {(r["model"], r["dimensions"], r["encoding_format"]) for r in server.requests} == {("m", 8, "float")}
 
 
 def test_embedding_requests_are_retried_after_temporary_failures() -> None:
@@ -85,7 +85,28 @@ def test_embedding_requests_are_retried_after_temporary_failures() -> None:
         assert len(server.requests) == 6
 
 
-def test_embeddings_without_the_index_of_the_first_are_read() -> None:
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Value 'float' supplied for argument 'encoding_format' is not valid",
+        [{"type": "extra_forbidden", "loc": ["body"], "msg": "Extra inputs are not permitted"}],
+    ],
+    ids=["voyage", "jina"],
+)
+def test_server_that_refuses_the_encoding_gets_none(message: Any) -> None:
+    refused = Reply(status=400, body=json.dumps({"detail": message}).encode())
+
+    def script(request: dict[str, Any], attempt: int) -> Reply:
+        return refused if "encoding_format" in request else embeddings(vectors_of(request["input"]))
+
+    with chat_server(script) as server:
+        state = {"dimensions": np.array([N_DIMENSIONS], dtype=np.float32)}
+        embedder = embedder_at(server.url, batch_size=1, concurrency=1, max_retries=0)
+        assert embedder.embed_chunks(Passages(["好", "雨", "雪"]), state).shape == (3, N_DIMENSIONS)
+    assert ["encoding_format" in request for request in server.requests] == [True, False, False, False]
+
+
+def test_missing_index_counts_as_zero() -> None:
     """Gemini leaves out a number that is 0, wherever the item stands."""
 
     def script(request: dict[str, Any], attempt: int) -> Reply:

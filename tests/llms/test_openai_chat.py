@@ -132,7 +132,7 @@ class TestAnswers:
         assert (answers["q"].state, answers["q"].text) == (AnswerState.REFUSED, "")
 
     @pytest.mark.parametrize("text", ["so far", ""])
-    @pytest.mark.parametrize("reason", ["length", "MAX_TOKENS", "model_length"])
+    @pytest.mark.parametrize("reason", ["length", "MAX_TOKENS", "model_length", "model_context_window_exceeded"])
     def test_openai_text_cut_by_length_is_kept_as_truncated(self, text: str, reason: str) -> None:
         answers, _ = ask(lambda *_: Reply(text, finish_reason=reason))
         assert (answers["q"].state, answers["q"].text) == (AnswerState.TRUNCATED, text)
@@ -150,6 +150,9 @@ class TestAnswers:
             {"code": "content_filter", "message": "The response was filtered", "innererror": {"code": "x"}},
             {"code": "data_inspection_failed", "message": "Input data may contain inappropriate content."},
             {"code": "invalid_request_error", "message": "Content Exists Risk"},
+            {"code": "400", "message": "litellm.ContentPolicyViolationError: AzureException - filtered"},
+            {"code": 400, "type": "content_filter", "message": "The request was rejected"},
+            {"code": "Input.Rejected", "message": "Content violates usage guidelines."},
             {"code": "1301", "message": "系统检测到输入或生成内容可能包含不安全或敏感内容"},
         ],
         ids=lambda error: str(error["code"]),

@@ -169,7 +169,22 @@ def test_pgvector_refuses_an_unescaped_password_without_showing_it(
     assert problem.startswith("dsn_env: the password in TEST_DSN contains ")
     assert problem.endswith(f"which must be written as {shown} in an address")
     assert "mer9" not in problem
-    monkeypatch.setenv("TEST_DSN", "postgresql://rag:Sum%40mer9!@127.0.0.1/db?target_session_attrs=any")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://rag:Sum%40mer9!@127.0.0.1/db?target_session_attrs=any",
+        "postgresql://rag:a[b]?#c@db:5432/rag",
+        "postgresql://rag:pw@db:5432/rag?application_name=team@prod",
+        "postgresql://db:5432/rag?user=me@server&password=x",
+        "postgresql://rag@db:5432/rag?sslrootcert=/home/me@x/ca.pem",
+        "postgresql://h1:5432,h2:5433/rag",
+        "host=db user=rag password=a@b/c",
+    ],
+)
+def test_pgvector_accepts_addresses_that_libpq_reads(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEST_DSN", address)
     assert RETRIEVER.check() == []
 
 

@@ -96,6 +96,8 @@ def test_places_of_words_point_at_the_text_that_was_given(tokenizer: WordTokeniz
         ("re\u0301sume\u0301s", ["résumé"]),
         ("over\u00adnight dep\u200bosits", ["overnight", "deposit"]),
         ("\u00ad \ufeff", []),
+        ("end.\u200bNext \U0001f170\ufe0f 1\ufe0f\u20e32", ["end", "next", "1", "2"]),
+        ("abc\u200b中国", ["abc", "中国"]),
     ],
 )
 def test_words_contain_their_marks(text: str, expected: Sequence[str]) -> None:

@@ -42,6 +42,8 @@ class OpenedFiles:
         self.outside: dict[str, set[str]] = {}
         """Paths of files near the packages that were read, but that no snapshot covers."""
         self._roots: tuple[str, ...] = ()
+        self._own: set[str] = set()
+        """Paths of files that were opened for writing, which are no input."""
         self._packages: Collection[str] = ()
         self._files: Mapping[str, SourceFile] = {}
         self._names: dict[str, list[str]] = {}
@@ -79,24 +81,33 @@ class OpenedFiles:
         if event not in _EVENTS or not self._packages:
             return
         path = arguments[0]
-        if not isinstance(path, str | bytes | os.PathLike | None) or (event == "open" and _only_writes(arguments[2])):
+        if not isinstance(path, str | bytes | os.PathLike | None):
             return
+        if event == "open" and _may_write(arguments[2]):
+            self._own.add(os.path.realpath(os.fsdecode(path or os.curdir)))
+            if _only_writes(arguments[2]):
+                return
         is_listing = event in _LISTING
         place = os.fsdecode(path or os.curdir)
         if event == "sqlite3.connect" and place.startswith("file:"):
             place = unquote(place.removeprefix("file:").partition("?")[0])
         real = os.path.realpath(place)
         names = self._names_of(real, is_listing=is_listing)
-        if not names and not is_listing and self._is_near(real):
-            modules, is_import = self._readers()
-            if not is_import and (modules := modules - {ANY_MODULE}):
-                self.outside.setdefault(real, set()).update(modules)
-            return
+        if not names and not is_listing:
+            self._note_outside(real)
         modules, is_import = self._readers() if names else (set(), False)
         if modules and not (is_import and is_listing):  # an import lists folders to find a module
             for name in names:
                 is_code = name in self._files and not self._files[name].is_data
                 (self.imported if is_import and is_code else self.read).setdefault(name, set()).update(modules)
+
+    def _note_outside(self, real: str) -> None:
+        """Record a file near the packages that no snapshot covers."""
+        if not self._is_near(real) or real in self._own or not os.path.isfile(real):  # noqa: PTH113 - as for the others
+            return
+        modules, is_import = self._readers(3)
+        if not is_import and (modules := modules - {ANY_MODULE}):
+            self.outside.setdefault(real, set()).update(modules)
 
     def _names_of(self, real: str, *, is_listing: bool) -> Sequence[str]:
         """Return the names of a file or a folder in the snapshots, one per link to it. A file or a folder that the
@@ -117,13 +128,13 @@ class OpenedFiles:
             return False
         return f"{os.sep}." not in real[len(root) - 1 :]
 
-    def _readers(self) -> tuple[set[str], bool]:
-        """Return the modules of users on the stack, and whether an import opens the file.
+    def _readers(self, n_frames: int = 2) -> tuple[set[str], bool]:
+        """Return the modules of users on the stack without its last `n_frames`, and whether an import opens the file.
 
         A stack without such modules counts as `ANY_MODULE` outside the main thread: an executor may call `open` itself.
         """
         modules, is_import = set[str](), False
-        frame: FrameType | None = sys._getframe(2)
+        frame: FrameType | None = sys._getframe(n_frames)
         while frame is not None:
             name = frame.f_globals.get("__name__")
             if not isinstance(name, str):
@@ -178,6 +189,10 @@ def _folders_around(packages: Collection[str], files: Mapping[str, SourceFile]) 
     tops = {os.path.realpath(files[name].path) for name in packages if name in files}
     above = {os.path.dirname(os.path.dirname(path) if path.endswith("__init__.py") else path) for path in tops}  # noqa: PTH120
     return tuple(sorted(f"{folder.rstrip(os.sep)}{os.sep}" for folder in above | {os.path.realpath(os.curdir)}))
+
+
+def _may_write(flags: object) -> bool:
+    return isinstance(flags, int) and flags & os.O_ACCMODE != os.O_RDONLY
 
 
 def _only_writes(flags: object) -> bool:

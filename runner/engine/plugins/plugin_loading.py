@@ -9,6 +9,7 @@ import linecache
 import os
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from importlib.abc import MetaPathFinder
@@ -18,6 +19,7 @@ from types import CodeType, FrameType, ModuleType
 from weakref import WeakKeyDictionary
 
 from components.errors import ComponentError
+from components.secrets.mask import masked
 from runner.console.own_packages import add_working_directory
 from runner.engine.plugins.files import SUFFIXES, SourceFile
 from runner.engine.plugins.opened_files import OpenedFiles
@@ -46,8 +48,8 @@ class _State:
         self.opened = OpenedFiles()
         self.by_class: WeakKeyDictionary[type, Snapshot] = WeakKeyDictionary()
         self.are_edits_refused = False
-        self.reported: set[str] = set()
-        """Paths in messages of `uncovered_reads`."""
+        self.reported: set[tuple[str, str]] = set()
+        """Folders and modules in messages of `uncovered_reads`."""
 
     def set(self, snapshots: Mapping[str, Snapshot]) -> None:
         """Set the snapshots. Where two cover the same package, the later one counts."""
@@ -178,25 +180,36 @@ def opened_by_model(cls: type) -> set[str]:
 
 
 def uncovered_reads() -> list[str]:
-    """Return a message per file that users' code has read since the last call, and that no key of the store covers.
+    """Return a message per folder with files that users' code has read since the last call and no key covers.
 
-    Modules with a class that has `content_hash` are left out: there, the author decides.
+    Modules with a class that has `content_hash` or `fingerprint` are left out: there, the author decides.
     """
     outside, _state.opened.outside = _state.opened.outside, {}
-    new = {path: modules for path, modules in outside.items() if path not in _state.reported}
+    files: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for path, modules in sorted(outside.items()):
+        if not any(map(_identifies_its_files, modules)):
+            files[os.path.dirname(path), ", ".join(sorted(modules))].append(path)  # noqa: PTH120 - text, not a file
+    new = {place: paths for place, paths in files.items() if place not in _state.reported}
     _state.reported.update(new)
-    return [
-        f"{', '.join(sorted(modules))} read {path}, which no key of the store covers: after an edit of this file, "
-        "results of its earlier content count. Move it into the folder of the package, or return a hash of it from "
-        "content_hash() (docs/extending.md)"
-        for path, modules in sorted(new.items())
-        if not any(map(_has_content_hash, modules))
-    ]
+    return [_uncovered_message(modules, folder, paths) for (folder, modules), paths in new.items()]
 
 
-def _has_content_hash(module: str) -> bool:
-    classes = (value for value in vars(sys.modules.get(module)).values() if isinstance(value, type))
-    return any(hasattr(cls, "content_hash") for cls in classes)
+def _uncovered_message(modules: str, folder: str, paths: Sequence[str]) -> str:
+    what = paths[0] if len(paths) == 1 else f"{len(paths):,} files in {folder}"
+    what = what if what.isprintable() else repr(what)
+    return masked(
+        f"{modules} read {what}, which no key of the store covers: an edit changes no key, so earlier results count. "
+        "Move such files into the folder of the package, return a hash of them from content_hash(), or change the "
+        "component's revision with them (docs/extending.md)"
+    )
+
+
+def _identifies_its_files(module: str) -> bool:
+    """Return True for a module with a class that identifies what it reads."""
+    loaded = sys.modules.get(module)
+    classes = [value for value in vars(loaded).values() if isinstance(value, type)] if loaded else []
+    own = [cls for cls in classes if cls.__module__ == module]
+    return any(hasattr(cls, name) for cls in own for name in ("content_hash", "fingerprint"))
 
 
 def allow_edits() -> None:

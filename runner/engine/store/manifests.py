@@ -11,7 +11,6 @@ from pathlib import Path
 from components.errors import StoreError
 from components.json_value import Json
 from components.secrets.mask import current_mask, masked_values
-from runner.engine.store.part_files import unreadable_for_us
 from runner.engine.store.regular_files import read_small
 
 MANIFEST = "manifest.json"
@@ -78,8 +77,6 @@ class Manifests:
                 return manifest
         except FileNotFoundError:
             return None
-        except PermissionError as error:
-            raise unreadable_for_us(folder) from error
         except (OSError, StoreError, *NOT_A_MANIFEST):
             pass
         self._unreadable.add(place)

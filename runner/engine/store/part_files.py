@@ -153,11 +153,6 @@ def storage_errors(what: str, path: Path) -> Iterator[None]:
         ) from error
 
 
-def unreadable_for_us(folder: Path) -> StoreError:
-    """Return the error for files that another user may read and we may not. They may be sound."""
-    return StoreError(f"{folder}: Permission denied. {permission_advice(folder)}")
-
-
 def permission_advice(folder: Path) -> str:
     """Return advice about a folder that another user may have created without access for others."""
     command = f"chmod -R g+rwX {shlex.quote(str(folder))}"

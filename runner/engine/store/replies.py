@@ -152,9 +152,10 @@ class Replies:
 
     def drop_damaged(self, files: Iterable[Path]) -> None:
         """Write files again without their damaged lines. Raises StoreError if they cannot be written."""
-        with storage_errors("replies", self._folder), suppress(FileNotFoundError):
+        with storage_errors("replies", self._folder):
             for path in files:
-                self._merge_into_one([path.name])
+                with suppress(FileNotFoundError):  # another process has merged or pruned it
+                    self._merge_into_one([path.name])
 
     def _names(self) -> list[str]:
         try:

@@ -24,7 +24,6 @@ from runner.engine.store.part_files import (
     file_name,
     read_part,
     storage_errors,
-    unreadable_for_us,
     write_part,
 )
 
@@ -146,7 +145,5 @@ def damaged_blocks(folder: Path) -> list[Path]:
 def _is_sound(path: Path) -> bool:
     try:
         return path.is_file() and path.name.split(".")[-2] == checksum(path)
-    except PermissionError as error:
-        raise unreadable_for_us(path.parent) from error
     except OSError:  # a read error of the disk, or the block has just been pruned
         return False

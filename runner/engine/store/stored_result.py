@@ -9,7 +9,7 @@ from pathlib import Path
 from components.errors import DamagedEntryError
 from runner.engine.file_operations import link_or_copy
 from runner.engine.store.manifests import MANIFEST, Manifest
-from runner.engine.store.part_files import UNFIT, UNREADABLE, Part, checksum, part_name, read_part, unreadable_for_us
+from runner.engine.store.part_files import UNFIT, UNREADABLE, Part, checksum, part_name, read_part
 from runner.engine.store.remote import NO_REMOTE, Remote
 
 _OF_WINDOWS = ("Thumbs.db", "desktop.ini")
@@ -81,8 +81,6 @@ class StoredResult:
                 return self.unreadable[name]
         except FileNotFoundError:  # another process may be pruning the store
             return f"{name} is missing"
-        except PermissionError as error:  # a sound result, which its owner can read
-            raise unreadable_for_us(self.folder) from error
         except OSError as error:
             return f"{name} cannot be read ({error.strerror or error})"
         return ""

@@ -44,7 +44,9 @@ _MOST_PIECES = 9_000
 
 _MAX_DELETED_TOGETHER = 1_000
 
-_SETTINGS = ("AWS_", "AZURE_", "GOOGLE_")
+_SETTINGS = {"s3": "AWS_", "az": "AZURE_STORAGE_"}
+"""Beginning of the names of variables that become headers, by the scheme of an address."""
+_UNUSABLE = re.compile(r"[\r\n]|\s\Z")
 _VARIABLES = {
     "s3": "AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID",
     "gs": "GOOGLE_APPLICATION_CREDENTIALS",
@@ -98,14 +100,17 @@ class Objects:
                 },
                 retry_config={"retry_timeout": timedelta(seconds=min(_OBSTORE_RETRIES_S, patience_s))},
             )
-        except Exception as error:
+        except BaseException as error:
+            if not isinstance(error, Exception) and not _is_panic(error):
+                raise
             raise StoreError(f"run.store_dir: {self.address} cannot be used: {_cause(error)}") from error
 
     def _require_usable_variables(self) -> None:
         """Raise StoreError for a setting with a line end, which files of Windows leave, and on which obstore panics."""
+        prefix = _SETTINGS.get(self.address.partition("://")[0])
         for name in sorted(os.environ):
-            if name.startswith(_SETTINGS) and os.environ[name] != os.environ[name].rstrip("\r\n"):
-                what = f"the variable {name} ends with a line end. Set it again without it"
+            if prefix and name.startswith(prefix) and _UNUSABLE.search(os.environ[name]):
+                what = f"the variable {name} has a line end or a space at its end. Set it again without it"
                 raise StoreError(f"run.store_dir: {self.address} cannot be used: {what}")
 
     def create(self, path: str, contents: bytes) -> str | None:
@@ -270,6 +275,10 @@ class Objects:
                 if type(error).__name__ in ("AlreadyExistsError", "PreconditionError"):
                     raise
                 raise self._access_error(what, error) from error
+            except BaseException as error:
+                if not _is_panic(error):
+                    raise
+                raise self._access_error(what, error) from error
 
     def _report_wait(self, what: str, error: Exception) -> None:
         """Log that the bucket does not answer, once a minute."""
@@ -280,7 +289,7 @@ class Objects:
                 "%s: cannot %s, trying again for up to %.0f s: %s", self.address, what, self.patience_s, _cause(error)
             )
 
-    def _access_error(self, what: str, error: Exception) -> StoreError:
+    def _access_error(self, what: str, error: BaseException) -> StoreError:
         lacks_key = self.address.startswith("s3://") and "AWS_ACCESS_KEY_ID" not in os.environ
         scheme = self.address.partition("://")[0]
         variables = _VARIABLES.get(scheme, _VARIABLES["s3"])
@@ -304,7 +313,12 @@ def _version(tag: str) -> "UpdateVersion":
     return {"e_tag": tag, "version": version} if version else {"e_tag": tag}
 
 
-def _cause(error: Exception) -> str:
+def _is_panic(error: BaseException) -> bool:
+    """Return True for a panic of obstore's Rust code, e.g. over an address that it cannot parse."""
+    return type(error).__name__ == "PanicException"
+
+
+def _cause(error: BaseException) -> str:
     """Return the first line of an error, without URL queries, which may contain signatures."""
     first = str(error).strip().split("\n")[0].strip()
     return re.sub(r"\?[^\s)]*", "?...", first).rstrip(".")

@@ -64,7 +64,7 @@ class TestUncoveredReads:
     def test_file_near_the_package_is_named_once(self, name: str, place: Path) -> None:
         write(place, name, "brief")
         (line,) = self.run(place, place / name)
-        assert line.startswith(f"reading.code read {place / name}, which no key of the store covers: after an edit")
+        assert line.startswith(f"reading.code read {place / name}, which no key of the store covers: an edit")
         importlib.import_module("reading.code").read(place / name)
         assert loading.uncovered_reads() == []
 
@@ -73,14 +73,42 @@ class TestUncoveredReads:
         write(place, name, "1")
         assert self.run(place, place / name) == []
 
+    def test_files_of_one_folder_are_counted_in_one_line(self, place: Path) -> None:
+        for number in range(12):
+            write(place, f"prompts/{number}.md", "brief")
+        read = "for number in range(12):\n    read(f'../prompts/{number}.md')\n"
+        (line,) = self.run(place, place / "prompts/0.md", read)
+        assert line.startswith(f"reading.code read 12 files in {place / 'prompts'}, which no key of the store covers")
+
+    @pytest.mark.parametrize(
+        "code",
+        [
+            "import sqlite3; sqlite3.connect(':memory:').close()",
+            "open('scratch', 'w+').close(); read('scratch')",
+            "import os; os.close(os.open('.', os.O_RDONLY))",
+            "import contextlib\nwith contextlib.suppress(OSError):\n    read('missing')",
+        ],
+        ids=["memory", "written", "folder", "missing"],
+    )
+    def test_what_is_no_input_is_not_named(self, code: str, place: Path) -> None:
+        write(place, "work/input", "1")
+        lines = self.run(place, place / "work/input", code)
+        assert [line for line in lines if "work/input," not in line] == []
+
+    def test_code_of_an_unregistered_module_ends_no_run(self, place: Path) -> None:
+        write(place, "work/input", "1")
+        code = "exec(\"with open('input') as file: file.read()\", {'__name__': 'reading.rules'})"
+        assert any("work/input" in line for line in self.run(place, place / "reading/table.txt", code))
+
     def test_file_elsewhere_is_not_named(self, place: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
         elsewhere = tmp_path_factory.mktemp("elsewhere") / "x"
         elsewhere.write_text("1", encoding="utf-8")
         assert self.run(place, elsewhere) == []
 
-    def test_class_with_a_content_hash_covers_its_files(self, place: Path) -> None:
+    @pytest.mark.parametrize("method", ["content_hash", "fingerprint"])
+    def test_class_that_identifies_its_files_covers_them(self, method: str, place: Path) -> None:
         write(place, "work/brief.md", "brief")
-        extra = "class Own:\n    def content_hash(self):\n        return 'x'\n"
+        extra = f"class Own:\n    def {method}(self):\n        return 'x'\n"
         assert self.run(place, place / "work/brief.md", extra) == []
 
 

@@ -67,21 +67,6 @@ class TestLs:
         assert "0 results" in capsys.readouterr().out
 
 
-def refuse_reading(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
-    """Refuse to read a file, as the system does to everybody but root."""
-
-    def refused(read: Callable[..., Any]) -> Callable[..., Any]:
-        def checked(place: Path, *others: Any) -> Any:
-            if place == path:
-                raise PermissionError(errno.EACCES, "Permission denied", str(place))
-            return read(place, *others)
-
-        return checked
-
-    monkeypatch.setattr(manifests, "read_small", refused(manifests.read_small))
-    monkeypatch.setattr(stored_result, "checksum", refused(stored_result.checksum))
-
-
 class TestVerify:
     def test_verify_of_an_intact_store_finds_no_damage(
         self, store: Store, chunks: StoredResult, capsys: pytest.CaptureFixture[str]
@@ -130,15 +115,37 @@ class TestVerify:
         name: str,
         store: Store,
         chunks: StoredResult,
+        answers: StoredResult,
         monkeypatch: pytest.MonkeyPatch,
         capsys: pytest.CaptureFixture[str],
     ) -> None:
-        refuse_reading(monkeypatch, chunks.folder / name)
+        closed = chunks.folder / name
+        flip_a_byte(answers.folder / "data")
+
+        def refused(read: Callable[..., Any]) -> Callable[..., Any]:
+            def checked(place: Path, *others: Any) -> Any:
+                if place == closed:
+                    raise PermissionError(errno.EACCES, "Permission denied", str(place))
+                return read(place, *others)
+
+            return checked
+
+        for module, reader in ((manifests, "read_small"), (stored_result, "checksum")):
+            monkeypatch.setattr(module, reader, refused(getattr(module, reader)))
+        access = os.access
+        monkeypatch.setattr(os, "access", lambda path, mode: path != closed and access(path, mode))
+        assert run(store, "verify") == 1
         assert run(store, "verify", "--delete") == 2
-        assert f"{chunks.folder}: Permission denied. Make it accessible" in "".join(
-            capsys.readouterr().err.splitlines()
-        )
-        assert chunks.folder.exists()
+        output = capsys.readouterr().out
+        assert f"cannot be read: {chunks.folder}: Permission denied" in output
+        assert "1 damaged (removed; they are computed again when needed)" in output
+        assert f"1 could not be read. Make it accessible (chmod -R g+rwX {store.root} by the user" in output
+        assert (chunks.folder.exists(), answers.folder.exists()) == (True, False)
+
+    def test_verify_ignores_files_beside_the_folders_of_replies(self, store: Store) -> None:
+        (store.root / "replies").mkdir(exist_ok=True)
+        (store.root / "replies" / ".DS_Store").write_bytes(b"x")
+        assert run(store, "verify") == 0
 
     def test_verify_checks_workspaces_and_pair_scores(self, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
         folders = (store.workspace("dd" * 32), store.root / "pair_scores" / ("ee" * 32))

@@ -129,14 +129,25 @@ def test_silent_bucket_is_reported_while_it_is_tried_again(
     assert line.startswith(f"{address}: cannot read store.json, trying again for up to 1 s: ")
 
 
-@pytest.mark.parametrize("end", ["\r", "\n", "\r\n"])
+@pytest.mark.parametrize("end", ["\r", "\n", "\r\n", " "])
 def test_setting_of_a_bucket_with_a_line_end_is_named(
     bucket: Bucket, address: str, end: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_SESSION_TOKEN", f"IQoJb3JpZ2lu{end}")
-    with pytest.raises(StoreError, match="the variable AWS_SESSION_TOKEN ends with a line end") as raised:
+    with pytest.raises(
+        StoreError, match="the variable AWS_SESSION_TOKEN has a line end or a space at its end"
+    ) as raised:
         Objects(address)
     assert "IQoJ" not in str(raised.value)
+
+
+@pytest.mark.parametrize("endpoint", ["http://localhost:99999", "http://localhost:port", "http://[::1:9000"])
+def test_unusable_endpoint_is_one_error(
+    bucket: Bucket, address: str, endpoint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+    with pytest.raises(StoreError, match=r"AWS_ENDPOINT_URL|cannot be used"):
+        Objects(address, patience_s=0.1).get("store.json")
 
 
 def test_missing_bucket_is_reported_by_name(bucket: Bucket) -> None:
