@@ -69,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
             command, "--annotator-from", AnnotatorFrom, AnnotatorFrom.COMPLETED_BY, "field that names the annotator"
         )
     export.add_argument(
-        "--to", type=Path, required=True, help="file for the tasks; the labelling configuration is written beside it"
+        "--to", type=Path, required=True, help="file for the tasks; the labelling configuration goes to the same folder"
     )
     _add_choices(export, "--format", AnnotationFormat, AnnotationFormat.LABEL_STUDIO, "format of the file")
     export.add_argument("--per-cell", type=int, help="samples of each topic and task (default: all)")

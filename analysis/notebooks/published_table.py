@@ -14,7 +14,7 @@
 # # 3. Reproduce a table of CRUD-RAG
 #
 # Published numbers are a check of your numbers. CRUD-RAG (Lyu et al. 2025) tried chunk sizes, overlaps, retrievers, embedding models, values of
-# top-k and language models on Chinese news; its tables ship with this project. This notebook puts a sweep beside one of them.
+# top-k and language models on Chinese news; its tables ship with this project. This notebook compares a sweep with one of them.
 #
 # The demo has the same kinds of questions, about other texts, and no language model. Its numbers **must** therefore differ: it only shows the steps.
 # With the data of CRUD-RAG, the sweep is one command (and hours of a model):
@@ -41,10 +41,10 @@ sweep, _ = open_sweep(SWEEP)
 pd.DataFrame([{"table": name, "about": info.about} for name, info in TABLES.items()])
 
 # %% [markdown]
-# ## Our numbers beside the printed ones
+# ## Our numbers compared with the published ones
 #
-# Each cell of the sweep is placed beside the row with its values. Settings that the table keeps fixed and the cell does not share are listed below: they
-# are the first explanation of any difference. `published` is true if our metric is defined exactly as in the paper's code, as for metrics whose
+# Each cell of the sweep is compared with the row that has its values. Settings that the table fixes and the cell does not share are listed below:
+# they are the first explanation of any difference. `published` is true if our metric is defined exactly as in the paper's code, as for metrics whose
 # names end in `_crud_compat`. The plain `rouge_l` and `bleu` are the textbook definitions, and are **not** comparable with the table.
 
 # %%
@@ -81,7 +81,7 @@ def side_by_side(sweep: analysis.Sweep, table: PrintedTable) -> tuple[PrintedCom
 
 beside, lines = side_by_side(sweep, table)
 if beside is None:
-    print(f"{sweep.folder}: it has no number of the table {TABLE}, so the rest shows the demo beside crud_rag/5.")
+    print(f"{sweep.folder}: it has no number of the table {TABLE}, so the rest compares the demo with crud_rag/5.")
     sweep, METRIC = load_demo()
     table = read_table("crud_rag/5")
     beside, lines = side_by_side(sweep, table)
@@ -123,4 +123,4 @@ picture(line_plot(curves, table.info.about, METRIC))
 #
 # `python -m analysis table TABLE SWEEP` prints all of this, and `--csv FILE` writes it.
 #
-# **Next:** `matrix_in_depth`.
+# **Next:** the matrix of topics and tasks (`4_matrix_in_depth.ipynb`).
