@@ -125,4 +125,5 @@ picture(dots(rows, "the questions with the largest differences", with_zero=True)
 # %% [markdown]
 # `python -m analysis samples SWEEP best --against CELL` shows such questions with both answers and their hits.
 #
-# **Next:** put your numbers beside published ones (`published_table`), or see for which topics and tasks a cell is good (`matrix_in_depth`).
+# **Next:** compare your numbers with published ones (`3_published_table.ipynb`), or see for which topics and tasks a cell is good
+# (`4_matrix_in_depth.ipynb`).

@@ -133,4 +133,4 @@ for failure, members in failures.groupby("failure"):
 # %% [markdown]
 # In a terminal: `python -m analysis samples SWEEP best --class ranked_low`, with the gold and where it was found.
 #
-# **Next:** the cost, and the number of questions that a decision needs (`power_and_cost`).
+# **Next:** the cost, and the number of questions that a decision needs (`6_power_and_cost.ipynb`).

@@ -108,4 +108,4 @@ samples.sort_values(score)[["id", "question", "references", "answer", score]].he
 # The questions of the demo are Chinese; yours may be in any language. The answers of the demo are sentences picked from the chunks (`llm=extractive`), not written by a model. To sweep with a real model, add
 # `llm=ollama llm.model=...` or `llm=openai llm.model=...` to the command.
 #
-# **Next:** is the first cell really better than the second? `compare_cells`.
+# **Next:** is the first cell really better than the second? (`2_compare_cells.ipynb`)

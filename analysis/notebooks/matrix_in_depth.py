@@ -14,7 +14,8 @@
 # # 4. The topic x task matrix in depth
 #
 # A mean over all questions hides the strengths of a pipeline. Data sets with topics (funds, insurance, ...) and tasks (extraction, multi-hop reasoning,
-# ...) give a matrix of both. Its fields are small. This notebook shows how to read it without being fooled by chance.
+# ...) give a matrix of both. A matrix field, one topic with one task, has few questions. This notebook shows how to read the matrix without being
+# fooled by chance.
 
 # %% tags=["parameters"]
 SWEEP = ""  # a sweep's folder, or its id in results/; if empty, a small demo that is run once
@@ -39,27 +40,27 @@ matrix = sweep.matrix(METRIC, best)
 matrix.round(3)
 
 # %% [markdown]
-# Rows are topics, columns are tasks, by the labels of the data set. `All` is the mean over the questions of a row or a column. An empty field has no
-# question. The sweep draws the same matrix as a picture, with the number of questions in each field:
+# Rows are topics, columns are tasks, by the labels of the data set. `All` is the mean over the questions of a row or a column. An empty matrix field has no
+# question. The sweep draws the same matrix as a picture, with the number of questions in each matrix field:
 
 # %%
 file = sweep.results.folder_of(best) / f"matrix_{METRIC}.svg"  # for other metrics: run.pictures=all
 picture(file.read_text(encoding="utf-8")) if file.is_file() else print(f"{file.name}: this sweep did not draw it")
 
 # %% [markdown]
-# ## How many questions are in a field?
+# ## How many questions are in a matrix field?
 
 # %%
 n = sweep.matrix(METRIC, best, field="n")
 fields = n.drop(index="All", columns="All").stack().dropna()
-print(f"{len(fields)} fields with {fields.min():.0f} to {fields.max():.0f} questions,")
+print(f"{len(fields)} matrix fields with {fields.min():.0f} to {fields.max():.0f} questions,")
 print(f"{(fields < 10).sum()} of them with fewer than 10")
 n.astype("Int64")
 
 # %% [markdown]
-# A field of two questions says hardly anything by itself. The **pooled** value of a field is shrunk towards its topic and its task, more strongly for
-# fewer questions. Report raw values, and use pooled ones to see which fields stand out. (A matrix that is too small to estimate the differences
-# between fields has no pooled values.)
+# A matrix field of two questions says hardly anything by itself. The **pooled** value of a matrix field is shrunk towards its topic and its task,
+# more strongly for fewer questions. Report raw values, and use pooled ones to see which matrix fields stand out. (A matrix that is too small to
+# estimate the differences between matrix fields has no pooled values.)
 
 # %%
 raw = matrix.drop(index="All", columns="All").stack().dropna().rename("raw")
@@ -79,13 +80,13 @@ rows = [
         chosen.reset_index(), "topic", "task", "raw", "pooled", "low", "high", "n"
     )
 ]
-picture(dots(rows, f"{METRIC}: the lowest and the highest fields, pooled"))
+picture(dots(rows, f"{METRIC}: the lowest and the highest matrix fields, pooled"))
 
 # %% [markdown]
 # ## Is another cell better somewhere?
 #
-# This is the trap. With 40 fields of a few questions each, some field will favour any cell by a lot. Rows and columns have more questions, so look
-# at the margins first, and test what you find there: `sweep.compare(f"task/extractive:{METRIC}")`.
+# This is the trap. With 40 matrix fields of a few questions each, some matrix field will favour any cell by a lot. Rows and columns have more
+# questions, so look at the margins first, and test what you find there: `sweep.compare(f"task/extractive:{METRIC}")`.
 
 # %%
 if len(sweep.ranked(METRIC)) < 2:
@@ -105,4 +106,4 @@ picture(dots(rows, f"{METRIC} by topic: the best cell minus the last one", with_
 # Name a winner of a topic only if a test is significant, and never from fewer than 10 questions. `python -m analysis best SWEEP` and the report
 # (`python -m analysis report SWEEP`) follow this rule.
 #
-# **Next:** why answers are wrong (`failure_forensics`).
+# **Next:** why answers are wrong (`5_failure_forensics.ipynb`).
