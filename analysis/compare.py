@@ -28,7 +28,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments to the parser."""
     parser.add_argument("sweep", nargs="+", help=f"{SWEEP}; cells of several sweeps are compared together")
     parser.add_argument("--metric", default="", metavar="METRIC", help=METRIC)
-    parser.add_argument("--baseline", default="", metavar="CELL", help=f"{CELL} (default: the best mean)")
+    parser.add_argument(
+        "--baseline",
+        default="",
+        metavar="CELL",
+        help=(
+            f"{CELL}. Default: test all cells against the best mean. A named baseline uses Holm's correction. `best` "
+            "is here the cell with the best mean, not the cell to take"
+        ),
+    )
     parser.add_argument(
         "--alpha", type=share, default=0.05, help="probability of a false verdict (default: %(default)s)"
     )

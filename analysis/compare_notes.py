@@ -123,7 +123,8 @@ def _unit(family: Family) -> str:
 
 def correction_text(family: Family) -> str:
     """Return the correction of the test against the best cell, e.g. "corrected for any two of 12 cells"."""
-    return f"corrected for any two of {len(family.standings)} {_unit(family)}"
+    n_standings = len(family.standings)
+    return f"corrected for {'the 2' if n_standings == 2 else f'any two of {n_standings}'} {_unit(family)}"
 
 
 def _may_be_best(family: Family, is_for_print: bool) -> str:

@@ -163,7 +163,7 @@ def _single_answer(source: ReportSource, metric: SubsetMetric, cell: CellResult)
     n_failed, stopped = len(source.sweep.failed), source.sweep.stopped
     has_won = bool(race_winner_text(stopped)) and stopped[0].race["metric"] == metric.metric
     if has_won and metric.subset == OVERALL and not n_failed:
-        mean = f": it has {value} by {metric.metric} over {_samples(metric)}."
+        mean = f". It has {value} by {metric.metric} over {_samples(metric)}."
         return prose("Take ", source.names.prose_name(cell), mean) + prose(race_winner_text(stopped))
     failed = f"{n_failed} of {count(len(source.sweep.cells), 'cell')} failed. " if n_failed else ""
     note = failed + (source.main.why_not if source.main else "")
@@ -177,9 +177,9 @@ def _untested_answer(source: ReportSource, metric: SubsetMetric, take: CellResul
     means = [number(metric.value(cell), count_decimals([metric.value(cell)])) for cell in (take, best)]
     why = source.main.why_not if source.main else ""
     names = [source.names.prose_name(cell) for cell in (take, best)]
-    over = f" of {_samples(metric)}, and cheaper than "
+    over = f" of {_samples(metric)}, and is cheaper than "
     return prose(
-        "Take ", names[0], f": {means[0]} by ", metric.metric, over, names[1], f", which has {means[1]}. {why}"
+        "Take ", names[0], f". It has {means[0]} by ", metric.metric, over, names[1], f", which has {means[1]}. {why}"
     )
 
 

@@ -29,7 +29,7 @@ _TABLE = (
     (
         "not_retrieved",
         "not retrieved",
-        "no hit overlaps the gold, or a piece of it, at any rank",
+        "a gold passage is missing from all hits, at any rank",
         "#7a1fa0",
     ),
     ("cut", "cut by a chunk border", "a border between chunks splits the gold", "#a8320a"),

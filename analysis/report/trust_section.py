@@ -245,12 +245,15 @@ def _left_out(source: ReportSource, cells: Sequence[CellResult]) -> Iterator[Tru
         )
         return
     largest = max(reasons.values(), key=lambda counts: counts.total())
-    why = join_names(excluded_texts(dict(sorted(largest.items()))))
+    parts = excluded_texts(dict(sorted(largest.items())))
+    why = join_names(parts) if len(parts) > 1 else parts[0].partition(" ")[2]
     differ = main.family.left_out_differ if main.family else False
-    text = (
-        f"{metric.metric} has no value for up to {count(largest.total(), 'sample')} of a cell ({why}). "
-        f"This concerns {count(len(reasons), 'cell')}."
-    )
+    up_to = "Up to " if len({counts.total() for counts in reasons.values()}) > 1 else ""
+    verb = "has" if largest.total() == 1 else "have"
+    in_cells = f"{len(reasons)} of {count(len(cells), 'cell')}"
+    if len(reasons) == len(cells):
+        in_cells = "both cells" if len(cells) == 2 else f"all {len(cells)} cells" if len(cells) > 2 else "the cell"
+    text = f"{up_to}{count(largest.total(), 'sample')} {verb} no value of {metric.metric} ({why}), in {in_cells}."
     if differ:
         text += " Cells exclude different samples, so we compare them on the samples that all cells have."
     yield TrustCheck(WARNING if differ else NOTE, "Samples are excluded", text)

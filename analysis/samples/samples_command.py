@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--against",
         default="",
         metavar="CELL",
-        help=f"order the samples by how much the cell loses to this one: {CELL}",
+        help="order the samples by how much the cell loses to CELL",
     )
     parser.add_argument(
         "--class",

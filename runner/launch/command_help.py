@@ -74,6 +74,7 @@ configuration groups (default first; all: docs/axes.md, docs/models.md):
 
 settings and more help (to resume a sweep, run the same command again):
   'llm=?'               options of a group
+  top_k=2,8             chunks in a prompt; repeat, judge_repeat: more draws
   --cfg job             all fields of a cell (--hydra-help: help of Hydra)
   run.plan_only=true    show the plan and run nothing
   run.max_cost=5        stop before spending 5 in the currency of `prices`
@@ -81,8 +82,7 @@ settings and more help (to resume a sweep, run the same command again):
 examples (latest is the last sweep, best the cell to take):
   python -m runner -m dataset=demo_en retriever=bm25,hybrid top_k=2,8
   python -m analysis report latest && python -m analysis samples latest best
-  python -m runner dataset=jsonl dataset.documents=FOLDER dataset.samples=FILE \\
-      language=en
+  python -m runner dataset=jsonl dataset.documents=DIR dataset.samples=FILE
 More: docs/commands.md, docs/tutorial.md, docs/run-settings.md
 """
 

@@ -109,7 +109,8 @@ def _detectable_line(
     chosen = "" if groups is Groups.DOCUMENT else f" (dataset.groups={groups})"
     needed = f"; {SMALL_DIFFERENCE} needs about {_span(n_needed)} such samples" if is_share else ""
     spread = "measured" if earlier else "assumed"
-    cells = f"any two of {metric.n_different} cells, {POWER:.0%} power, {spread} spread"
+    of_cells = "2 cells" if metric.n_different == 2 else f"any two of {metric.n_different} cells"
+    cells = f"{of_cells}, {POWER:.0%} power, {spread} spread"
     return (
         f"{metric.name}: with {_sample_count(metric, len(samples))} in {n_groups:,} groups{chosen}, the smallest "
         f"detectable difference is about {_span(sizes)} ({cells}){needed}. "

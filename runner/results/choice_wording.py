@@ -21,13 +21,14 @@ def choice_text(choice: Choice, metric: str, samples: str, name: Name, *, larger
 
     At least two cells were compared. `samples` names the samples ("all samples").
     """
-    by = f"{metric}{'' if larger_is_better else ' (smaller is better)'} over {samples}"
+    directed = f"{metric}{'' if larger_is_better else ' (smaller is better)'}"
+    by = f"{directed} over {samples}"
     if choice.spans_conditions:
         return _compare_conditions(choice, by, name, larger_is_better=larger_is_better)
     if choice.too_few:
         return _take_untested(choice, by, name) + _unseen_differences(choice, metric, name)
     first = (
-        _recommend_best(choice, metric, by, name)
+        _recommend_best(choice, metric, (directed, samples), name)
         if choice.cell is choice.best
         else _recommend_cheaper(choice, metric, by, name)
     )
@@ -39,7 +40,7 @@ def _take_untested(choice: Choice, by: str, name: Name) -> Prose:
     chosen, best = choice.cell, choice.best
     among = "" if chosen is best else f"; the best mean is {_value(choice, best)} ({name(best)})"
     return prose(
-        "Take ", name(chosen), f": its {by} is {_value(choice, chosen)}{_context(choice, name)}{among}."
+        "Take ", name(chosen), f". Its {by} is {_value(choice, chosen)}{_context(choice, name)}{among}."
     ) + prose("This does not show that it is better: there are ", choice.too_few, ".")
 
 
@@ -69,26 +70,26 @@ def race_winner_text(stopped: Sequence[CellResult]) -> str:
 
 
 def samples_text(label: str, n: int, n_known: int) -> str:
-    """Return the name of the samples behind a mean: `label`, or how many of its samples have a value."""
+    """Return the samples of a mean: `label`, or the number of its samples with a value, such as "9 of 10 samples"."""
     if n == n_known:
         return label
     suffix = "" if label == "all samples" else f" of {label}"
-    return f"the {n:,} of {n_known:,} samples{suffix} with a value"
+    return f"{n:,} of {n_known:,} samples{suffix}"
 
 
-def _recommend_best(choice: Choice, metric: str, by: str, name: Name) -> Prose:
-    """Recommend the cell with the best mean."""
+def _recommend_best(choice: Choice, metric: str, by: tuple[str, str], name: Name) -> Prose:
+    """Recommend the cell with the best mean. `by` is the metric with its direction, and the samples."""
     mean, context = _value(choice, choice.cell), _context(choice, name)
-    value = f"({mean}){context}"
+    directed, samples = by
     n_cells, n_others = len(choice.compared), len(choice.compared) - len(choice.tied[0])
     if not n_others:
-        cells = "both cells" if n_cells == 2 else f"all {n_cells} cells"
+        cells = "Both cells" if n_cells == 2 else f"All {n_cells} cells"
         return prose(
             "Take ",
             name(choice.cell),
-            f": {cells} have the same {metric} for every sample ({mean}).{_context_sentence(context)}",
+            f". {cells} have the same {metric} for every sample ({mean}).{_context_sentence(context)}",
         )
-    first = f": it has the best {by} {value}"
+    first = f". It has the best {directed}: {mean} over {samples}{',' if context else ''}{context}"
     if len(choice.tied) == 1:
         return prose("Take ", name(choice.cell), f"{first}, and ", _worse_cells(choice, name), ".")
     head = prose("Take ", name(choice.cell), f"{first}.")
@@ -105,7 +106,7 @@ def _exclusion_reason(choice: Choice) -> str:
         return ""
     if choice.n_tied - len(choice.tied[0]) == 1:
         return f", which is not noticeably {_kind(choice)}er"
-    return f"; none within one standard error of it is noticeably {_kind(choice)}er"
+    return f". No cell within one standard error is noticeably {_kind(choice)}er"
 
 
 def _context_sentence(context: str) -> str:
@@ -141,7 +142,7 @@ def _recommend_cheaper(choice: Choice, metric: str, by: str, name: Name) -> Pros
     """Recommend a cheaper cell than the one with the best mean."""
     chosen, best = choice.cell, choice.best
     many = f"{choice.n_near} of {count(len(choice.compared), 'cell')}"
-    first = f": {_advantage(choice)} among the cells within one standard error of the best {by} ({many})."
+    first = f". {_advantage(choice)} among the cells within one standard error of the best {by} ({many})."
     means = f"Its {metric} is {_value(choice, chosen)}; the best mean is {_value(choice, best)} ({name(best)})."
     return prose("Take ", name(chosen), first) + prose(means) + prose(_saving(choice, name))
 
@@ -150,9 +151,9 @@ def _advantage(choice: Choice) -> str:
     options = [cell for group in choice.near for cell in group]
     if choice.saves_tokens and (cost := choice.tokens):
         fewest = min(cost.measure(cell) or 0.0 for cell in options)
-        return "the fewest tokens" if (cost.measure(choice.cell) or 0.0) <= fewest else "nearly the fewest tokens"
+        return f"It has {'' if (cost.measure(choice.cell) or 0.0) <= fewest else 'nearly '}the fewest tokens"
     fastest = min(cell.latency_s.get("p50", 0.0) for cell in options)
-    return "the fastest" if choice.cell.latency_s.get("p50", 0.0) <= fastest else "one of the fastest"
+    return f"It is {'' if choice.cell.latency_s.get('p50', 0.0) <= fastest else 'one of '}the fastest"
 
 
 def _saving(choice: Choice, name: Name) -> str:

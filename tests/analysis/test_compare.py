@@ -238,7 +238,7 @@ class TestFamily:
         assert text.splitlines()[2].split()[:6] == ["b3b3b3b3", "+1", "dense", "2,", "8", "0.7250"]
         assert "more cells with the same value for every sample: b3b3b3b3, b4b4b4b4; a1a1a1a1, a2a2a2a2" in text
         assert "b3b3b3b3 +1 (retriever=dense, top_k=2 or 8)" in text
-        assert "2 of 2 rows; corrected for any two of 2 rows" in text
+        assert "2 of 2 rows; corrected for the 2 rows" in text
         assert [row["cell_id"] for row in as_table(found)] == ["a1a1a1a1a1a1", "a2a2a2a2a2a2"]
 
     def test_latex_table_contains_no_cell_ids(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -248,10 +248,7 @@ class TestFamily:
         assert main(["compare", str(folder), "--metric", "rouge_l", "--format", "latex"]) == 0
         text = capsys.readouterr().out
         assert not re.search("a1a1|a2a2|b3b3|b4b4", text)
-        assert (
-            r"With 95\% confidence the best cell is one of the 2 rows without * (corrected for any two of 2 rows)."
-            in text
-        )
+        assert r"With 95\% confidence the best cell is one of the 2 rows without * (corrected for the 2 rows)." in text
 
     @pytest.mark.parametrize("command", ["compare", "effects"])
     def test_compare_and_effects_default_to_the_headline_metric(
@@ -350,7 +347,7 @@ class TestText:
         best, other, *_ = tiny_sweep.CELLS
         clear = [_twice(replace(best, rouge_l=[0.9] * 8)), _twice(replace(other, rouge_l=[0.1] * 8))]
         text = text_of(family(tiny_sweep.write(tmp_path, clear)))
-        assert "With 95% confidence the best cell is a1a1a1a1 (top_k=2) (corrected for any two of 2 cells)." in text
+        assert "With 95% confidence the best cell is a1a1a1a1 (top_k=2) (corrected for the 2 cells)." in text
 
     def test_text_counts_verdicts_against_a_named_baseline(self, complete: Path) -> None:
         text = text_of(family(complete, baseline="retriever=bm25,top_k=2"))

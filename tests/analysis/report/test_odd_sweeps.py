@@ -56,7 +56,7 @@ def test_report_recommends_the_only_finisher_of_a_race(tmp_path: Path) -> None:
         report_on(tiny_sweep.write(tmp_path, [*(replace(c, facts=facts) for c in CELLS[:2]), CELLS[2]]))
     )
     sentence = text.replace("**", "").replace("\\", "")
-    assert "it has 0.7250 by rouge_l over all samples. It won the race: with 95% confidence, none of the 2" in sentence
+    assert "It has 0.7250 by rouge_l over all samples. It won the race: with 95% confidence, none of the 2" in sentence
     assert "A comparison needs two cells" not in sentence.partition("## All cells")[0]
 
 
@@ -94,7 +94,7 @@ def test_report_of_a_sweep_without_results_counts_unfinished_cells(tmp_path: Pat
 def test_report_names_cells_with_equal_values(tmp_path: Path) -> None:
     same = [replace(cell, rouge_l=CELLS[0].rouge_l) for cell in CELLS[:2]]
     page, _, _ = rendered(report_on(tiny_sweep.write(tmp_path, same)))
-    assert "both cells have the same rouge_l for every sample" in page.text
+    assert "Both cells have the same rouge_l for every sample" in page.text
 
 
 def test_cell_named_by_its_change_is_also_named_in_full(tmp_path: Path) -> None:

@@ -91,3 +91,20 @@ def test_report_names_a_scripted_judge_as_a_stand_in(tmp_path: Path, target: str
 def test_report_warns_of_gold_that_is_mostly_whole_documents(starts: list[int | None], text: str) -> None:
     found = [*whole_gold([*([{"start": start}] for start in starts), []])]
     assert [(check.kind, check.text.startswith(text)) for check in found] == ([("warning", True)] if text else [])
+
+
+@pytest.mark.parametrize(
+    ("n_lost", "text"),
+    [
+        ((0, 0, 0, 1), "1 sample has no value of rouge_l (with a failed answer), in 1 of 4 cells."),
+        ((2, 2, 2, 2), "2 samples have no value of rouge_l (with a failed answer), in all 4 cells."),
+        ((1, 1, 0, 3), "Up to 3 samples have no value of rouge_l (with a failed answer), in 3 of 4 cells."),
+    ],
+)
+def test_report_counts_the_excluded_samples_and_their_cells(tmp_path: Path, n_lost: tuple[int, ...], text: str) -> None:
+    cells = [
+        replace(cell, rouge_l=[None if i < n else (value or 0.5) for i, value in enumerate(cell.rouge_l)])
+        for cell, n in zip(CELLS, n_lost, strict=True)
+    ]
+    found = {check.head: check.text for check in report_on(tiny_sweep.write(tmp_path, cells)).checks}
+    assert found["Samples are excluded"].startswith(text)

@@ -312,7 +312,7 @@ def test_all_launchers_show_one_plan_of_the_whole_sweep(tmp_path: Path) -> None:
     """A cell alone has no other cell to differ from."""
     done = run_command(tmp_path, "-m", *GRID, "chunk.size=64,128", "run.plan_only=true", "hydra/launcher=basic")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("Plan: 2 cells") == done.stdout.count("(any two of 2 cells") == 1
+    assert done.stdout.count("Plan: 2 cells") == done.stdout.count("(2 cells") == 1
     assert [path.name for path in (tmp_path / "results").iterdir()] == ["store"]
 
 

@@ -97,9 +97,9 @@ def test_headline_lines_run_no_stage_beyond_the_data(tmp_path: Path) -> None:
 
 def test_each_data_set_has_its_own_headline_line(swept: Swept) -> None:
     first, second = swept.lines((*swept.three, *swept.of_other_data), "rouge_l")
-    for line, n_samples, n_cells, source in ((first, 40, 3, "As measured"), (second, 30, 2, "Assumed")):
+    for line, n_samples, cells, source in ((first, 40, "any two of 3", "As measured"), (second, 30, "2", "Assumed")):
         assert f"with {n_samples} samples" in line
-        assert f"any two of {n_cells} cells" in line
+        assert f"({cells} cells, 80% power" in line
         assert source in line
 
 
@@ -136,7 +136,7 @@ def test_headline_line_names_an_axis_without_effect_on_the_metric(swept: Swept) 
 def test_headline_line_compares_the_cells_that_the_metric_distinguishes(swept: Swept) -> None:
     unseen, size = swept.lines((*swept.three[:2], swept.of_two_top_k[1]), "ndcg@10")
     assert unseen.startswith("ndcg@10 does not depend on top_k: the 3 cells have at most 2 different values of it. ")
-    assert "any two of 2 cells" in size
+    assert "(2 cells, 80% power" in size
 
 
 def test_single_cell_has_no_headline_line(swept: Swept) -> None:

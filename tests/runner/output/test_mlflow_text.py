@@ -73,7 +73,7 @@ def test_mlflow_description_counts_cells_stopped_by_a_race_or_the_user() -> None
 def test_mlflow_description_begins_with_the_cell_to_take() -> None:
     text = described(0.25, 0.5, None, tied=("cell1",))
     assert text.startswith(
-        "Take **cell1 top_k=5**: it has the best accuracy over all samples (0.5000), and **all other cells are "
+        "Take **cell1 top_k=5**. It has the best accuracy: 0.5000 over all samples, and **all other cells are "
         "significantly worse**.\n\n"
     )
     assert "[All cells as a table](http://here)**: 2 of 3 complete." in text

@@ -188,7 +188,7 @@ class TestParent:
         (parent,) = parents(runs)
         best = loaded.load(only_sweep(tracked_run)).cell("best")
         assert parent.data.tags["best_cell"] == best.cell_id
-        assert parent.data.tags["mlflow.note.content"].startswith(f"Take **bm25 top_k={best.axes['top_k']}**: ")
+        assert parent.data.tags["mlflow.note.content"].startswith(f"Take **bm25 top_k={best.axes['top_k']}**. ")
 
     def test_parent_run_links_to_a_view_of_its_cells(self, tracked_run: Path, uri: str, runs: "list[Run]") -> None:
         (parent,) = parents(runs)

@@ -75,7 +75,7 @@ def test_ranking_metric_prefers_the_equal_cell_with_most_gold_in_prompt() -> Non
     assert chosen([[few, many]]).cell is few, "by a metric that sees prompts tokens decide"
     assert chosen([[few, many]]).least_covered is None
     assert choice_line(choice, "mrr") == (
-        "Take bm258: it has the best mrr over all samples (0.5000) with 800 tokens of context per question (the cell "
+        "Take bm258. It has the best mrr: 0.5000 over all samples, with 800 tokens of context per question (the cell "
         "bm252 has 200), and all other cells are significantly worse. bm252 has the same mrr for every sample, but "
         "brings 60% of the gold into the prompt; bm258 brings 90%."
     ).replace("all other cells are", "dense2 is")
@@ -87,45 +87,45 @@ def test_ranking_metric_prefers_the_equal_cell_with_most_gold_in_prompt() -> Non
         (
             [[cell("512", 0.41, tokens=3243)]],
             [cell("64", 0.3, tokens=206), cell("256", 0.35, tokens=1600)],
-            "Take 5122: it has the best f1 over all samples (0.4100) with 3,243 tokens of context per question (the "
+            "Take 5122. It has the best f1: 0.4100 over all samples, with 3,243 tokens of context per question (the "
             "cell 642 has 206), and all other cells are significantly worse.",
         ),
         (
             [[cell("64", 0.41, tokens=206)]],
             [cell("512", 0.3, tokens=3243)],
-            "Take 642: it has the best f1 over all samples (0.4100) with 206 tokens of context per question (the cell "
+            "Take 642. It has the best f1: 0.4100 over all samples, with 206 tokens of context per question (the cell "
             "5122 has 3,243), and the other cell is significantly worse.",
         ),
         (
             [[BM25], [DENSE]],
             [],
-            "Take bm252: it has the best f1 over all samples (0.3125). It does not differ significantly from the other "
+            "Take bm252. It has the best f1: 0.3125 over all samples. It does not differ significantly from the other "
             "cell, which is not noticeably cheaper.",
         ),
         (
             [[BM25], [DENSE]],
             [cell("none", 0.1)],
-            "Take bm252: it has the best f1 over all samples (0.3125). It does not differ significantly from 1 of the "
+            "Take bm252. It has the best f1: 0.3125 over all samples. It does not differ significantly from 1 of the "
             "2 other cells, which is not noticeably cheaper.",
         ),
         (
             [[BM25], [FEW]],
             [cell("none", 0.1)],
-            "Take few2: the fewest tokens among the cells within one standard error of the best f1 over all samples (2 "
-            "of 3 cells). Its f1 is 0.3000; the best mean is 0.3125 (bm252). It takes 100 instead of "
+            "Take few2. It has the fewest tokens among the cells within one standard error of the best f1 over all "
+            "samples (2 of 3 cells). Its f1 is 0.3000; the best mean is 0.3125 (bm252). It takes 100 instead of "
             "200 tokens of passages per prompt.",
         ),
         (
             [[BM25], [cell("fast", 0.3, latency_s={"p50": 0.5, "p95": 0.55})]],
             [],
-            "Take fast2: the fastest among the cells within one standard error of the best f1 over all samples (2 of 2 "
-            "cells). Its f1 is 0.3000; the best mean is 0.3125 (bm252). It takes 500 ms instead of 1 s "
+            "Take fast2. It is the fastest among the cells within one standard error of the best f1 over all samples "
+            "(2 of 2 cells). Its f1 is 0.3000; the best mean is 0.3125 (bm252). It takes 500 ms instead of 1 s "
             "per question.",
         ),
         (
             [[BM25, cell("bm25", 0.3125, top_k=3)]],
             [],
-            "Take bm252: both cells have the same f1 for every sample (0.3125).",
+            "Take bm252. Both cells have the same f1 for every sample (0.3125).",
         ),
     ],
 )
@@ -137,14 +137,14 @@ def test_choice_sentence_names_one_cell_and_the_reason(
 
 def test_choice_sentence_counts_the_samples_with_a_value() -> None:
     assert samples_text("all samples", 9, 9) == "all samples"
-    assert samples_text("all samples", 300, 1109) == "the 300 of 1,109 samples with a value"
-    assert samples_text("finance", 2, 3) == "the 2 of 3 samples of finance with a value"
+    assert samples_text("all samples", 300, 1109) == "300 of 1,109 samples"
+    assert samples_text("finance", 2, 3) == "2 of 3 samples of finance"
 
 
 def test_single_equal_cell_is_counted_in_the_choice_sentence() -> None:
     sentence = choice_line(chosen([[BM25, cell("bm25", 0.3125, top_k=4)]], cell("none", 0.1)))
     assert sentence == (
-        "Take bm252: it has the best f1 over all samples (0.3125), and none2 is significantly worse. 1 other cell has "
+        "Take bm252. It has the best f1: 0.3125 over all samples, and none2 is significantly worse. 1 other cell has "
         "the same f1 for every sample."
     )
 
@@ -152,7 +152,7 @@ def test_single_equal_cell_is_counted_in_the_choice_sentence() -> None:
 def test_choice_of_equal_cells_reports_the_tokens_of_the_cell_to_take() -> None:
     sentence = choice_line(chosen([[FEW, cell("many", 0.3, tokens=400)]]))
     assert sentence == (
-        "Take few2: both cells have the same f1 for every sample (0.3000). It takes 100 tokens of context per question "
+        "Take few2. Both cells have the same f1 for every sample (0.3000). It takes 100 tokens of context per question "
         "(the cell many2 has 400)."
     )
 
@@ -185,7 +185,7 @@ def test_cheaper_cell_is_chosen_only_within_one_standard_error() -> None:
     choice = chosen(tied, near=1)
     assert choice.cell.cell_id == "small2", "the cheapest of the cells with the best mean"
     assert choice_line(choice).startswith(
-        "Take small2: it has the best f1 over all samples (1.0000) with 209 tokens of context per question (the cell "
+        "Take small2. It has the best f1: 1.0000 over all samples, with 209 tokens of context per question (the cell "
         "cheap2 has 48). It does not differ significantly from cheap2, which is more than one standard error worse."
     )
 
@@ -193,6 +193,6 @@ def test_cheaper_cell_is_chosen_only_within_one_standard_error() -> None:
 def test_choice_sentence_reports_that_no_near_cell_is_cheaper() -> None:
     text = choice_line(chosen([[BM25], [DENSE], [cell("cheap", 0.1, tokens=10)]], near=2))
     assert text.endswith(
-        "It does not differ significantly from any of the 2 other cells; none within one standard error of it is "
+        "It does not differ significantly from any of the 2 other cells. No cell within one standard error is "
         "noticeably cheaper."
     )
