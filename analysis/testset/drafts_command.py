@@ -17,7 +17,12 @@ _STATES = (ACCEPTED, "rejected", "failed")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments to the parser."""
     parser.add_argument("set", type=Path, help="the folder of a set")
-    parser.add_argument("--state", choices=_STATES, default="", help="only these drafts")
+    parser.add_argument(
+        "--state",
+        choices=_STATES,
+        default="",
+        help="only these drafts; failed: a request failed, and the next run sends it again",
+    )
     parser.add_argument("--reason", default="", help="only drafts rejected for this reason, e.g. closed_book")
     parser.add_argument("--gate", default="", help="only drafts rejected by this gate")
     parser.add_argument("--topic", default="", help="only drafts of this topic")

@@ -129,7 +129,7 @@ def test_unreadable_html_page_is_an_error(markup: bytes, message: str) -> None:
         "deep",
     ],
 )
-def test_html_tables_become_markdown_if_structure_remains(markup: str, expected: str) -> None:
+def test_html_tables_become_markdown_with_keep_structure(markup: str, expected: str) -> None:
     assert read_html(markup.encode(), "a.html", keep_structure=True).text == expected
 
 

@@ -416,7 +416,7 @@ class TestHumanAnnotated:
             OmniEval(str(tmp_path), split=Split.HUMAN, human_file="x.jsonl").load()
 
 
-def test_rejected_turn_remains_only_in_the_history(tmp_path: Path) -> None:
+def test_rejected_turn_is_only_in_the_history(tmp_path: Path) -> None:
     turns = [item(question="一？"), item(question="二？", evaluation=0), item(question="三？")]
     benchmark = OmniEval(str(write(tmp_path, {"银行业务/零售银行/多轮对话类问答": [turns]}))).load()
     assert [sample.question for sample in benchmark.samples] == ["一？", "三？"]

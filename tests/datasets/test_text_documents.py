@@ -46,7 +46,7 @@ def test_front_matter_becomes_title_and_metadata(tmp_path: Path) -> None:
         "---\na: " + "[" * 1500 + "\n---\nText.",
     ],
 )
-def test_text_that_is_not_front_matter_remains(tmp_path: Path, text: str) -> None:
+def test_text_that_is_not_front_matter_is_part_of_the_document(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.md").write_text(text, encoding="utf-8")
     documents, _ = read_documents(tmp_path)
     assert (documents.texts, documents.titles) == ([text], ["a"])

@@ -101,7 +101,7 @@ def as_record(counts: Mapping[MatrixField, Count], labels: Mapping[str, str]) ->
         {
             "topic": labels.get(topic, topic),
             "task": task,
-            "wanted": count.requested,
+            "requested": count.requested,
             "tried": count.tried,
             "accepted": count.accepted,
             "pending": count.pending,

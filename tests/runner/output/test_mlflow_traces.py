@@ -170,7 +170,7 @@ def hostile_trace(sample_id: str) -> SampleTrace:
     )
 
 
-def test_hostile_texts_remain_verbatim_in_traces(traced: Traced) -> None:
+def test_hostile_texts_are_verbatim_in_traces(traced: Traced) -> None:
     run_id = traced.parent().info.run_id
     log = TraceLog(traced.client, traced.experiment_id)
     log.write(run_id, [hostile_trace(HOSTILE)])

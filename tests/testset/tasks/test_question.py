@@ -32,7 +32,7 @@ class TestQuestion(AskingTaskContract):
         assert draft.quotes == (Quote((2, 3, 4), "we cannot say"), Quote((5,)), Quote((4,)))
         assert draft.notes == {"reasoning": "I cannot tell which is best."}
 
-    def test_negative_sentence_numbers_remain_as_read(self) -> None:
+    def test_negative_sentence_numbers_are_unchanged(self) -> None:
         reply = '{"question": "Q?", "answer": "A", "evidence": [{"sentences": [-3, "-4", 2.0, "[5]"]}]}'
         assert self.drafted(reply).quotes == (Quote((-3, -4, 2, 5)),)
 

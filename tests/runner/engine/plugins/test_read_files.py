@@ -90,7 +90,7 @@ class TestUncoveredReads:
         ],
         ids=["memory", "written", "folder", "missing"],
     )
-    def test_what_is_no_input_is_not_named(self, code: str, place: Path) -> None:
+    def test_scratch_files_and_folders_are_not_named(self, code: str, place: Path) -> None:
         write(place, "work/input", "1")
         lines = self.run(place, place / "work/input", code)
         assert [line for line in lines if "work/input," not in line] == []

@@ -65,7 +65,7 @@ def test_held_out_labels_can_be_read_again(tmp_path: Path) -> None:
     assert all(item.labels == given[item.judged.sample.id]["labels"] for item in held_out)
 
 
-def test_hostile_texts_remain_verbatim_in_training_pairs(tmp_path: Path) -> None:
+def test_hostile_texts_are_verbatim_in_training_pairs(tmp_path: Path) -> None:
     hostile = "a\x00\x1b[31m\u202e\u2028\r\n<script>😀{references} [/] " + "long " * 20_000
     rows = [{**row, "answer": f"{hostile} {row['id']}", "reasons": {"accuracy": hostile}} for row in records(5)]
     assert prepare(tmp_path, rows) == 0

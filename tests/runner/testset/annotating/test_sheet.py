@@ -124,7 +124,7 @@ def test_answer_in_words_has_no_apostrophe() -> None:
     assert escape("It was opened in 1932 by the king") == "It was opened in 1932 by the king"
 
 
-def test_typed_apostrophe_remains() -> None:
+def test_leading_apostrophe_survives_the_import() -> None:
     assert unescape("'tis") == "'tis"
 
 
