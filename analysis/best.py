@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from analysis import table_output as terminal
 from analysis.decision import Candidates, candidates
-from analysis.decision.scenario_scores import FEWEST_CLUSTERS, FEWEST_SAMPLES, SUBSET
+from analysis.decision.scenario_scores import MIN_CLUSTERS, MIN_SAMPLES, SUBSET
 from analysis.report.cell_names import CellNames
 from analysis.table_output import STAR, UNKNOWN, Marks, TableColumn
 from components.subsets import UNNAMED
@@ -85,7 +85,7 @@ def _label(each: Candidates) -> str:
 
 def _how_many(each: Candidates) -> str:
     if not each.is_enough:
-        return "too few samples" if each.n < FEWEST_SAMPLES else "too few groups"
+        return "too few samples" if each.n < MIN_SAMPLES else "too few groups"
     n, n_all = len(each.cells), each.n_cells
     return f"all {n_all}" if n == n_all else f"{n} of {n_all}"
 
@@ -110,9 +110,7 @@ def _notes(rows: Sequence[Candidates], sweep: LoadedSweep) -> list[str]:
         f"cells are named by {names.rule}; each row separately includes the best cell with 95% confidence",
     ]
     if not all(each.is_enough for each in rows):
-        lines.append(
-            f"too few: fewer than {FEWEST_SAMPLES} samples, or fewer than {FEWEST_CLUSTERS} independent groups"
-        )
+        lines.append(f"too few: fewer than {MIN_SAMPLES} samples, or fewer than {MIN_CLUSTERS} independent groups")
     lines += filter(None, [groups_note(sweep.cells)])
     if same := [
         f"{each.scenario.label}: {', '.join(others)}"

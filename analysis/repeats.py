@@ -10,7 +10,7 @@ from rich.markup import escape
 from analysis import table_output as terminal
 from analysis.table_output import UNKNOWN, TableColumn
 from components.errors import DataError
-from components.statistics.repeats import FEWEST_CLUSTERS, Variance, VarianceSplit, variance_split
+from components.statistics.repeats import MIN_CLUSTERS, Variance, VarianceSplit, variance_split
 from components.subsets import MACRO
 from runner import results
 from runner.console.command_parser import SWEEP
@@ -159,5 +159,5 @@ _NOTES = (
     "without judge_repeat, the deviation of the answers includes the judge's noise",
     "errors of the mean are over groups of samples that depend on each other; more repeats cannot make them smaller "
     "than the last column, more groups can",
-    f"deviations have intervals from an effective number of {FEWEST_CLUSTERS} groups up",
+    f"deviations have intervals from an effective number of {MIN_CLUSTERS} groups up",
 )

@@ -26,7 +26,7 @@ from runner.engine.store import Store
 
 _N, _N_KILLS, _CONCURRENCY = 10_000, 3, 64
 _BEHAVIOUR = Behaviour(delay_s=0.02, chaos=0.3, hang_s=2.0, storm_s=0.003)
-_LONGEST_S = 120.0
+_MAX_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def _run_until_killed(folder: Path, endpoint: Endpoint, n: int, concurrency: int
     )
     process.start()
     assert process.pid is not None
-    last = time.monotonic() + _LONGEST_S
+    last = time.monotonic() + _MAX_SECONDS
     while len(_stored_prompts(folder, endpoint, n, concurrency)) < n_stored:
         if not process.is_alive() or time.monotonic() > last:
             raise RuntimeError(f"the process did not come to {n_stored} answers, and was not killed")

@@ -16,13 +16,13 @@ from components.metrics.interval import Column, Intervals
 
 Values = NDArray[np.float64]
 
-FEWEST = 0.92
+MIN_COVERAGE = 0.92
 """Least coverage of nominal .95 intervals, from 5 clusters up."""
 
-FEWEST_OF_EXTREME_SKEW = 0.90
+MIN_COVERAGE_OF_EXTREME_SKEW = 0.90
 """Least coverage if the logarithm of values has a standard deviation of 1: few samples do not show such a tail."""
 
-FEWEST_OF_RARE_ZEROS = 0.82
+MIN_COVERAGE_OF_RARE_ZEROS = 0.82
 """Least coverage if one value in a hundred is 0 and nearly all others are 1: a third of 100 samples have no 0."""
 
 _N_CLUSTERS = (5, 7, 10, 20, 29, 30, 60, 100)
@@ -44,7 +44,7 @@ class Kind:
     combine: Callable[[Values], Values]
     truth: Callable[[], float]
     is_share: bool = True
-    fewest: float = FEWEST
+    fewest: float = MIN_COVERAGE
 
 
 def _mean(values: Values) -> Values:
@@ -82,7 +82,7 @@ def _bleu(normal: Values, random: np.random.Generator) -> Values:
     return np.column_stack([length, reference, *matched, *totals]).astype(np.float64)
 
 
-def _discrete(name: str, values: Sequence[float], shares: Sequence[float], fewest: float = FEWEST) -> Kind:
+def _discrete(name: str, values: Sequence[float], shares: Sequence[float], fewest: float = MIN_COVERAGE) -> Kind:
     """Return a metric with a few values, each in a share of the samples."""
 
     def draw(normal: Values, _: np.random.Generator) -> Values:
@@ -108,9 +108,9 @@ GRADE = _discrete("grades, .97 in the middle", (0.0, 0.5, 1.0), (0.02, 0.97, 0.0
 NDCG = _discrete("NDCG-like, .96 ones", (0.0, 0.5, 0.63, 1.0), (0.01, 0.01, 0.02, 0.96))
 NEARLY_ONE = _discrete("nearly 1: .94 ones, else .84", (0.84, 1.0), (0.06, 0.94))
 MRR = _discrete("MRR-like, .94 ones", (0.0, 1 / 3, 0.5, 1.0), (0.01, 0.02, 0.03, 0.94))
-RARE_ZERO = _discrete("rarely 0: .01 zeros, .04 of .8", (0.0, 0.8, 1.0), (0.01, 0.04, 0.95), FEWEST_OF_RARE_ZEROS)
+RARE_ZERO = _discrete("rarely 0: .01 zeros, .04 of .8", (0.0, 0.8, 1.0), (0.01, 0.04, 0.95), MIN_COVERAGE_OF_RARE_ZEROS)
 MOSTLY_ALIKE = (*PRECISION, GRADE, NDCG, NEARLY_ONE, MRR)
-LOG_NORMAL = (_log_normal(0.5, FEWEST), _log_normal(1.0, FEWEST_OF_EXTREME_SKEW))
+LOG_NORMAL = (_log_normal(0.5, MIN_COVERAGE), _log_normal(1.0, MIN_COVERAGE_OF_EXTREME_SKEW))
 KINDS = (ROUGE, *ZERO_ONE, *MOSTLY_ALIKE, RARE_ZERO, BLEU, *LOG_NORMAL)
 
 

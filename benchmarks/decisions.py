@@ -32,7 +32,7 @@ _GRID: Mapping[str, Sequence[str]] = {
     "top_k": ("2", "8"),
 }
 _N_SWEEPS, _N_PLANTED = 400, 100
-_FEWEST_DRAWS = 1_999
+_MIN_DRAWS = 1_999
 
 Values = NDArray[np.float64]
 Score = Callable[[Values, Values], Values]
@@ -156,7 +156,7 @@ def simulate(
     gain = min(planted / 2, setting.room)
     added = np.outer(samples.scenarios[within], np.where(has_level, gain, gain - planted))
     scores = setting.score(draw_latent(cells, samples.clusters, random), added)
-    return recommended(list(scored(scores, cells, samples)), METRIC, ALPHA, fewest_draws=_FEWEST_DRAWS)
+    return recommended(list(scored(scores, cells, samples)), METRIC, ALPHA, fewest_draws=_MIN_DRAWS)
 
 
 def scored(scores: Values, cells: Sequence[Mapping[str, str]], samples: Samples) -> Iterator[ScoredCells]:

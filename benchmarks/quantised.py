@@ -25,7 +25,7 @@ from components.vector_indexes.int8 import Int8
 from components.vector_indexes.truncated import Truncated
 
 _N_DIMENSIONS, _N_CENTRES, _SPREAD, _DEPTH, _TOP = 1024, 2000, 0.8, 100, 10
-_MOST_QUERIES = 500
+_MAX_QUERIES = 500
 
 _INDEXES: dict[str, Truncated | Int8 | Binary] = {
     "truncated to 256": Truncated(256),
@@ -66,7 +66,7 @@ def measure(settings: Settings) -> list[Measure]:
 def compare(settings: Settings) -> dict[str, Searched]:
     """Build and search every index."""
     vectors = _draw(settings.scale.n_chunks, seed=1)
-    queries = _draw(min(settings.scale.n_queries, _MOST_QUERIES), seed=2)
+    queries = _draw(min(settings.scale.n_queries, _MAX_QUERIES), seed=2)
     flat, first = _searched(Flat(), {}, vectors, queries, np.zeros((len(queries), 0), dtype=np.int32))
     found = {"flat": replace(flat, bytes_per_vector=float(vectors.itemsize * _N_DIMENSIONS), share_found=1.0)}
     for name, index in _INDEXES.items():

@@ -23,7 +23,7 @@ _GRID = ("chunk.size=64,128", "retriever=bm25,dense,hybrid", "top_k=2,3,4,5")
 _STAGES_BEFORE = (20, 60, 100)
 """Numbers of finished stages at which the node dies, and then one worker each."""
 
-_LONGEST_S = 300.0
+_MAX_SECONDS = 300.0
 
 
 def measure(settings: Settings) -> list[Measure]:
@@ -66,7 +66,7 @@ def _kill_some(bed: "Bed", process: "subprocess.Popen[str]", results: Path) -> N
 
 
 def _wait_for(n_stages: int, process: "subprocess.Popen[str]", results: Path) -> None:
-    limit = time.monotonic() + _LONGEST_S
+    limit = time.monotonic() + _MAX_SECONDS
     while _count((results / "store" / "entries").glob("*/*/*/manifest.json")) < n_stages:
         if process.poll() is not None or time.monotonic() > limit:
             raise AssertionError(f"the sweep never had {n_stages} results: {process.communicate(timeout=10)[0]}")
@@ -78,7 +78,7 @@ def _count(paths: Iterable[Path]) -> int:
 
 
 def _end(process: "subprocess.Popen[str]") -> None:
-    output, _ = process.communicate(timeout=_LONGEST_S)
+    output, _ = process.communicate(timeout=_MAX_SECONDS)
     assert process.returncode == 0, output
 
 

@@ -21,7 +21,7 @@ from urllib.parse import quote, quote_plus
 _WINDOW = 12
 """Length of a piece of the secret that counts as the secret."""
 
-_MOST_DEEP = 3
+_MAX_DEPTH = 3
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def _needles(secret: str) -> Iterator[tuple[str, bytes]]:
 def _contents(name: str, content: bytes, depth: int = 0) -> Iterator[tuple[str, bytes]]:
     """Yield the bytes of a file, and of its packed contents."""
     yield name, content
-    if depth == _MOST_DEEP:
+    if depth == _MAX_DEPTH:
         return
     for part, inner in _unpacked(content):
         yield from _contents(f"{name}, {part}", inner, depth + 1)

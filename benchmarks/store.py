@@ -44,7 +44,7 @@ _GRIDS = (
 """Overlapping sweeps."""
 
 _REPLIES = "a model, for a purpose"
-_LONGEST_S = 120.0
+_MAX_SECONDS = 120.0
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload([__name__])
 
@@ -156,7 +156,7 @@ def _write_all(_: Connection, root: Path, n: int, together: Barrier) -> tuple[in
     worker = Worker(store)
     runs, makers = [], []
     for number in range(n):
-        together.wait(_LONGEST_S)
+        together.wait(_MAX_SECONDS)
         runs.append(worker.run(Signed(number, seconds=0.003)))
         makers.append(maker(store, number))
     return sum(run.reused for run in runs), makers, [run.error for run in runs if run.failed]
@@ -317,7 +317,7 @@ def _metrics(folder: Path) -> dict[str, Json]:
 
 
 def _wait_for(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + _LONGEST_S
+    until = time.monotonic() + _MAX_SECONDS
     while not condition():
         if time.monotonic() > until:
             raise RuntimeError("the awaited moment never came")
@@ -335,7 +335,7 @@ class _Child:
 
     def receive(self) -> Any:
         """Return the next object. Raises RuntimeError if none arrives for long, EOFError if the process has ended."""
-        if not self._connection.poll(_LONGEST_S):
+        if not self._connection.poll(_MAX_SECONDS):
             raise RuntimeError("a process did not come to its end")
         return self._connection.recv()
 

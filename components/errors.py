@@ -26,7 +26,7 @@ from components.secrets.mask import masked
 T = TypeVar("T")
 R = TypeVar("R")
 
-_MOST_SHOWN = 10
+_MAX_SHOWN_ERRORS = 10
 """Errors of one file that a message lists."""
 
 
@@ -77,8 +77,8 @@ class DataError(RagGridError):
 
     def __init__(self, problems: Sequence[str] | str) -> None:
         lines = [problems] if isinstance(problems, str) else _merge_lines(problems)
-        if n_more := len(lines[_MOST_SHOWN:]):
-            lines[_MOST_SHOWN:] = [f"... and {n_more} more errors"]
+        if n_more := len(lines[_MAX_SHOWN_ERRORS:]):
+            lines[_MAX_SHOWN_ERRORS:] = [f"... and {n_more} more errors"]
         super().__init__("\n".join(lines))
 
 

@@ -18,7 +18,7 @@ from components.text.shared_passages import SharedPassages, contained_number_sha
 MIN_OVERLAP = 0.8
 MIN_CHARACTERS = 50
 """Length below which a gold unit, such as a phrase, also occurs in documents that are not copies."""
-MOST_COPIES = 50
+MAX_COPIES = 50
 """Most copies of a gold unit. Text in more documents is boilerplate, such as a notice at the end of every page, and
 finding it earns no credit.
 """
@@ -80,7 +80,7 @@ def find_copies(samples: Sequence[Sample], documents: Documents) -> GoldCopies:
         if coverage.n_characters < MIN_CHARACTERS:
             continue
         enough = coverage.n_covered >= MIN_OVERLAP * coverage.n_characters
-        if np.count_nonzero(enough) > MOST_COPIES:
+        if np.count_nonzero(enough) > MAX_COPIES:
             continue
         for copy in coverage.documents[enough].tolist():
             is_other = copy != positions[unit[0]] and documents.ids[copy].startswith(prefix[unit])

@@ -27,7 +27,7 @@ from runner.testset.describing.data_tables import print_table
 if TYPE_CHECKING:
     from runner.testset.production.traced_questions import SkippedTrace, TracedQuestion
 
-_MOST_TOPICS, _MOST_TASKS = 20, 6
+_MAX_TOPICS, _MAX_TASKS = 20, 6
 
 
 _DESCRIBE = "python -m runner.datasets describe dataset=demo_en"
@@ -219,10 +219,10 @@ def _show_matrix(console: Console, description: Mapping[str, Json]) -> None:
         return
     per_topic = Counter({topic: sum(row.values()) for topic, row in matrix.items()})
     per_task = sum((Counter(row) for row in matrix.values()), Counter[str]())
-    tasks = [task for task, _ in per_task.most_common(_MOST_TASKS)]
+    tasks = [task for task, _ in per_task.most_common(_MAX_TASKS)]
     rows = [
         (labels.get(topic, topic), *(matrix[topic].get(task, 0) for task in tasks), n)
-        for topic, n in per_topic.most_common(_MOST_TOPICS)
+        for topic, n in per_topic.most_common(_MAX_TOPICS)
     ]
     print_table(
         console, "Samples by topic and task", ("topic", *(labels.get(task, task) for task in tasks), "all"), rows

@@ -11,8 +11,8 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 AGENTS, LLMS = ROOT / "AGENTS.md", ROOT / "docs" / "llms.txt"
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", AGENTS, *DOCS]
-LONGEST_LINE = 100
-MOST_LINES_FOR_AGENTS = 80
+MAX_LINE_CHARACTERS = 100
+MAX_LINES_FOR_AGENTS = 80
 
 
 def prose_of(page: Path) -> str:
@@ -63,7 +63,7 @@ def test_pages_link_only_to_pages_of_the_site(page: Path) -> None:
 @pytest.mark.parametrize("page", DOCS, ids=lambda page: page.stem)
 def test_prose_lines_are_short(page: Path) -> None:
     lines = prose_of(page).splitlines()
-    assert [line for line in lines if len(line) > LONGEST_LINE and not line.lstrip().startswith("|")] == []
+    assert [line for line in lines if len(line) > MAX_LINE_CHARACTERS and not line.lstrip().startswith("|")] == []
 
 
 @pytest.mark.parametrize("page", DOCS, ids=lambda page: page.stem)
@@ -139,7 +139,7 @@ def test_api_pages_cover_the_public_modules() -> None:
 class TestPagesForCodingAgents:
     @pytest.mark.parametrize("page", [AGENTS, LLMS], ids=lambda page: page.name)
     def test_agent_page_is_short(self, page: Path) -> None:
-        assert len(page.read_text(encoding="utf-8").splitlines()) <= MOST_LINES_FOR_AGENTS
+        assert len(page.read_text(encoding="utf-8").splitlines()) <= MAX_LINES_FOR_AGENTS
 
     def test_llms_txt_has_the_form_of_llmstxt_org(self) -> None:
         """A title, a summary as a quote, prose without headings, then sections that are lists of links."""

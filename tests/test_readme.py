@@ -49,7 +49,7 @@ PAGES = (README, AGENTS, *DOCS.values())
 TUTORIAL = DOCS["tutorial.md"]
 DATASETS = DOCS["datasets.md"]
 SMALL = ["run.progress=false", "metrics.interval.n_resamples=100"]
-MOST_CELLS_RUN = 20
+MAX_RUN_CELLS = 20
 """Grids with more cells are planned only: their cells are of kinds that other commands run."""
 
 OWN_METRIC = "answered"
@@ -246,7 +246,7 @@ def test_readme_sweep_runs(
         extra.append("hydra.launcher.n_jobs=1")  # each other process would load everything
     if not {"dataset=crud_rag", "dataset=multihop_rag"}.isdisjoint(arguments):
         extra.append("retriever.sparse_index.max_share_without_hits=1.0")  # the few documents answer few questions
-    if n_cells(arguments) > MOST_CELLS_RUN:
+    if n_cells(arguments) > MAX_RUN_CELLS:
         extra.append("run.plan_only=true")
     with chat_server(lambda *_: Reply("In 1932.")) as server:
         places = {"PATH": str(published), "http://localhost:8000/v1": server.url}

@@ -42,7 +42,7 @@ FIRST_WORDS_OF_TESTS = re.compile(
 )
 """Names with such a first word continue another name, hide their subject, or negate it."""
 
-MOST_WORDS_OF_A_TEST = 12
+MAX_WORDS_OF_A_TEST = 12
 
 HABITS = re.compile(
     r"\b(anew|whoever|whosever|(?:is|are|was|were) told|(?:is|are) said|so many|so long as|so often)\b",
@@ -55,7 +55,10 @@ OTHER_FORMS = re.compile(
 )
 """Wordings of a case for which docs/extending.md, Messages, has another form."""
 
-MOST_WORDS = 40
+SUPERLATIVES = re.compile(r"^_?(MOST|LONGEST|LARGEST|HIGHEST|FEWEST|LEAST|SMALLEST|SHORTEST|LOWEST)(_|$)")
+"""A limit is a `MAX_` or `MIN_` with a noun."""
+
+MAX_WORDS = 40
 """Longest allowed sentence."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+|\n\s*\n|\n\s*[-*] |\n\s{2,}")
@@ -134,7 +137,7 @@ def test_names_of_tests_begin_with_a_subject() -> None:
     ]
     assert len(named) > 3_000
     assert [place for place, name in named if FIRST_WORDS_OF_TESTS.match(name)] == []
-    assert [place for place, name in named if name.count("_") > MOST_WORDS_OF_A_TEST] == []
+    assert [place for place, name in named if name.count("_") > MAX_WORDS_OF_A_TEST] == []
 
 
 def test_comments_and_messages_have_no_listed_habit() -> None:
@@ -167,13 +170,24 @@ def test_other_forms_of_messages_are_found(text: str) -> None:
     assert OTHER_FORMS.search(text)
 
 
+def test_limits_are_named_max_or_min() -> None:
+    assigned = [
+        (f"{file.relative_to(REPOSITORY)}:{node.lineno}", node.id)
+        for file in sorted(file for folder in (*PACKAGES, "tests") for file in (REPOSITORY / folder).rglob("*.py"))
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id.isupper()
+    ]
+    assert len(assigned) > 1_000
+    assert [f"{place}: {name}" for place, name in assigned if SUPERLATIVES.search(name)] == []
+
+
 def test_docstring_sentences_are_short() -> None:
     texts = [(place, text) for place, _, text in _texts().documented]
     assert [
         f"{place}: {sentence}"
         for place, text in texts
         for sentence in _sentences(text)
-        if len(sentence.split()) > MOST_WORDS
+        if len(sentence.split()) > MAX_WORDS
     ] == []
 
 

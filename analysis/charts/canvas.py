@@ -28,7 +28,7 @@ LEGEND_ROW = 18
 FONT_SIZE = 12
 _CHARACTER = 0.58
 """Approximate width of a Latin character, as a share of the font size."""
-_MOST_CHARACTERS = 60
+_MAX_CHARACTERS = 60
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def text_width(label: str, size: float = FONT_SIZE) -> int:
 
 def shorten_label(label: str) -> str:
     """Shorten a label to the characters that a chart has room for."""
-    return label if len(label) <= _MOST_CHARACTERS else f"{label[: _MOST_CHARACTERS - 1]}\u2026"
+    return label if len(label) <= _MAX_CHARACTERS else f"{label[: _MAX_CHARACTERS - 1]}\u2026"
 
 
 def text(

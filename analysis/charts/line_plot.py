@@ -28,7 +28,7 @@ Level = str | float
 _LEFT, _TOP, _PLOT_WIDTH, _PLOT_HEIGHT, _RIGHT = 72, 30, 440, 260, 16
 _NOTE_ROW, _NOTE_CHARACTERS = 15, 59
 _INSET, _BETWEEN_LABELS, _APART = 24, 14, 5
-_FEWEST_FOR_LOG, _LEAST_FACTOR = 3, 1.9
+_MIN_POINTS_FOR_LOG, _MIN_FACTOR = 3, 1.9
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,9 @@ class _Axis:
 
 def _is_log(numbers: Sequence[float]) -> bool:
     return (
-        len(numbers) >= _FEWEST_FOR_LOG and numbers[0] > 0 and all(b >= a * _LEAST_FACTOR for a, b in pairwise(numbers))
+        len(numbers) >= _MIN_POINTS_FOR_LOG
+        and numbers[0] > 0
+        and all(b >= a * _MIN_FACTOR for a, b in pairwise(numbers))
     )
 
 

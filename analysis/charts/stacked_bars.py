@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from analysis.charts.canvas import PAPER, svg_document, text, text_width
 
 _ROW, _BAR, _MARGIN, _PLOT = 26, 20, 8, 640
-_SMALLEST_WITH_NUMBER = 22
+_MIN_NUMBERED_SEGMENT = 22
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def stacked_bars(bars: Mapping[str, Mapping[str, int]], kinds: Sequence[BarKind]
 def _part(x: float, y: float, width: float, n: int, kind: BarKind) -> str:
     number = (
         text(round(x + width / 2, 1), y + 14, f"{n:,}", anchor="middle", ink=kind.ink, size=11)
-        if width >= _SMALLEST_WITH_NUMBER
+        if width >= _MIN_NUMBERED_SEGMENT
         else ""
     )
     return (

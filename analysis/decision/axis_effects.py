@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from analysis.decision.design import LevelDesign, level_design
 from analysis.decision.interactions import Interaction, find_interactions
-from analysis.decision.scenario_scores import FEWEST_CLUSTERS, Scenario, ScenarioScores, ScoredCells
+from analysis.decision.scenario_scores import MIN_CLUSTERS, Scenario, ScenarioScores, ScoredCells
 from components.statistics import Contrasts, contrasts, pairs
 from runner.results import NO_EFFECTS, LoadedSweep, SubsetMetric, common_base, format_level
 
@@ -149,7 +149,7 @@ def differences(estimates: Contrasts, alpha: float) -> list[_Difference]:
 
 def _widths(estimates: Contrasts, critical: float) -> NDArray[np.float64]:
     """Return half widths of intervals, float64[n]: infinite if unknown, 0 for contrasts that are 0 in every group."""
-    if not estimates.has_spread or estimates.n_clusters < FEWEST_CLUSTERS:
+    if not estimates.has_spread or estimates.n_clusters < MIN_CLUSTERS:
         return np.full(len(estimates.values), np.inf)
     with np.errstate(invalid="ignore"):
         return np.where(estimates.errors == 0.0, 0.0, estimates.errors * critical)

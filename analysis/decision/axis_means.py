@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.decision.design import CornerDesign, corner_design
-from analysis.decision.scenario_scores import FEWEST_CLUSTERS
+from analysis.decision.scenario_scores import MIN_CLUSTERS
 from components.errors import DataError
 from components.statistics import Contributions, SampleScores, contributions, critical_value
 from runner.results import (
@@ -125,7 +125,7 @@ def _means(
 
 def _half_widths(means: Contributions, alpha: float) -> NDArray[np.float64]:
     """Return half widths by Student's t over groups of samples, float64[n]; infinite without an interval."""
-    if not means.has_spread or means.n_clusters < FEWEST_CLUSTERS:
+    if not means.has_spread or means.n_clusters < MIN_CLUSTERS:
         return np.full(len(means.values), np.inf)
     widths: NDArray[np.float64] = np.sqrt((means.centred**2).sum(axis=0)) * critical_value(means.df, alpha)
     return widths

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 
-from analysis.decision.scenario_scores import FEWEST_CLUSTERS, FEWEST_SAMPLES, ScenarioScores, ScoredCells
+from analysis.decision.scenario_scores import MIN_CLUSTERS, MIN_SAMPLES, ScenarioScores, ScoredCells
 from components.statistics import (
     SampleScores,
     benjamini_hochberg,
@@ -16,7 +16,7 @@ from components.subsets import AVERAGE, in_order
 from runner.results import CellResult, LoadedSweep, SubsetMetric, spans_conditions
 
 ALPHA = 0.05
-_FEWEST_DRAWS, _DRAWS_BEYOND = 1_999, 4
+_MIN_DRAWS, _DRAWS_BEYOND = 1_999, 4
 _SEED = 0
 
 
@@ -74,8 +74,8 @@ class FieldMatrix:
         del record["metric"]
         return {
             "metric": self.metric.metric,
-            "fewest_samples": FEWEST_SAMPLES,
-            "fewest_clusters": FEWEST_CLUSTERS,
+            "fewest_samples": MIN_SAMPLES,
+            "fewest_clusters": MIN_CLUSTERS,
             **record,
         }
 
@@ -103,7 +103,7 @@ def topic_task_matrix(
         for key, scored in scored_fields.items()
         if scored.is_enough and AVERAGE not in key and not spans_conditions(scored.cells)
     }
-    n_draws = max(_FEWEST_DRAWS, int(_DRAWS_BEYOND * len(enough) / alpha))
+    n_draws = max(_MIN_DRAWS, int(_DRAWS_BEYOND * len(enough) / alpha))
     p = [equal_cells_p_value(_distinct_scores(scored), n_resamples=n_draws, seed=_SEED) for scored in enough.values()]
     fields = {key: _field(key, scored, cell, scores.metric.metric) for key, scored in scored_fields.items()}
     for key, adjusted in zip(enough, benjamini_hochberg(p).tolist(), strict=True):

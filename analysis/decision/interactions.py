@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.decision.design import AxisPairDesign, tetrads
-from analysis.decision.scenario_scores import FEWEST_CLUSTERS, ScoredCells
+from analysis.decision.scenario_scores import MIN_CLUSTERS, ScoredCells
 from components.statistics import Contrasts, Tail, contrasts, tail_share
 from runner.console.display import significant_digits
 
@@ -78,7 +78,7 @@ def find_interactions(scored: ScoredCells, alpha: float) -> tuple[Interaction, .
 
     The result is empty with too few groups of samples.
     """
-    if scored.n_clusters < FEWEST_CLUSTERS:
+    if scored.n_clusters < MIN_CLUSTERS:
         return ()
     examples: list[_Example] = []
     largest: list[NDArray[np.float64]] = []

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from analysis.decision.cheapest import MeanCost, cheapest, mean_costs
 from analysis.decision.design import LevelDesign
-from analysis.decision.scenario_scores import FEWEST_CLUSTERS, FEWEST_SAMPLES, Scenario, ScenarioScores, ScoredCells
+from analysis.decision.scenario_scores import MIN_CLUSTERS, MIN_SAMPLES, Scenario, ScenarioScores, ScoredCells
 from analysis.decision.tested_levels import TestedLevels, make_designs, tested_levels
 from components.statistics import POWER, benjamini_hochberg, selected_level
 from runner.console.display import detectable_text
@@ -89,7 +89,7 @@ class Recommendation:
         if self.verdict == SAME:
             return "; ".join(["the same in every sample", *cheap])
         if self.verdict == TOO_FEW:
-            if self.n >= FEWEST_SAMPLES:
+            if self.n >= MIN_SAMPLES:
                 return self.too_few_groups()
             return f"too few samples to name one (n = {self.n}, {self.n_clusters} groups)"
         if self.detectable is None:
@@ -155,8 +155,8 @@ class Recommendations:
             "correction": "Benjamini-Hochberg over scenario x axis; within an axis the largest difference of any two",
             "n_tested": self.n_tested,
             "level_of_shown": self.level,
-            "fewest_samples": FEWEST_SAMPLES,
-            "fewest_clusters": FEWEST_CLUSTERS,
+            "fewest_samples": MIN_SAMPLES,
+            "fewest_clusters": MIN_CLUSTERS,
             "entries": [entry.as_record() for entry in self.entries],
         }
 

@@ -26,7 +26,7 @@ from runner.results import (
     varying_axes,
 )
 
-FEWEST_SAMPLES, FEWEST_CLUSTERS = 10, 5
+MIN_SAMPLES, MIN_CLUSTERS = 10, 5
 """With fewer, no level and no cell is called the best."""
 
 ALL, SUBSET = "all", "subset"
@@ -74,7 +74,7 @@ class ScoredCells:
     @property
     def is_enough(self) -> bool:
         """True if there are enough samples and groups to call anything the best."""
-        return self.n >= FEWEST_SAMPLES and self.n_clusters >= FEWEST_CLUSTERS
+        return self.n >= MIN_SAMPLES and self.n_clusters >= MIN_CLUSTERS
 
     @cached_property
     def contributions(self) -> Contributions:

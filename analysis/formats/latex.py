@@ -1,6 +1,6 @@
 r"""Tables in LaTeX, for documents with \usepackage{booktabs} (and, for pdfLaTeX, UTF-8 input, which is its default).
 
-A table is a float with a caption, a label and at most `MOST_COLUMNS` columns. Ids of cells are dropped first, because
+A table is a float with a caption, a label and at most `MAX_COLUMNS` columns. Ids of cells are dropped first, because
 readers of a paper cannot look them up, then the columns that a narrow terminal drops, then the last ones. A line below
 the float names the dropped columns.
 """
@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 
 from analysis.formats.grid import BOLD, INTERVAL, STAR, Grid
 
-MOST_COLUMNS = 8
-_LONGEST_LABEL = 60
+MAX_COLUMNS = 8
+_MAX_LABEL_CHARACTERS = 60
 _NAMES = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -72,8 +72,8 @@ def note(text: str) -> str:
 def label(title: str) -> str:
     """Return the label for references: "tab:" and the ASCII words of the title, or "tab:results" if it has none."""
     words = "-".join(re.findall(r"[a-z0-9]+", title.lower()))
-    whole_words = words if len(words) <= _LONGEST_LABEL else words[:_LONGEST_LABEL].rpartition("-")[0]
-    return f"tab:{whole_words or words[:_LONGEST_LABEL] or 'results'}"
+    whole_words = words if len(words) <= _MAX_LABEL_CHARACTERS else words[:_MAX_LABEL_CHARACTERS].rpartition("-")[0]
+    return f"tab:{whole_words or words[:_MAX_LABEL_CHARACTERS] or 'results'}"
 
 
 def escape(text: str) -> str:
@@ -88,7 +88,7 @@ def _choose_columns(grid: Grid) -> list[int]:
         indices = list(range(len(grid.heads)))
     first_to_go = sorted(indices, key=lambda index: (not grid.is_optional(index), -index))
     droppable = [index for index in first_to_go if index not in (indices[0], grid.starred)]
-    dropped = droppable[: max(0, len(indices) - MOST_COLUMNS)]
+    dropped = droppable[: max(0, len(indices) - MAX_COLUMNS)]
     return [index for index in indices if index not in dropped]
 
 

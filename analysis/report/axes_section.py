@@ -9,7 +9,7 @@ from analysis.report.report_input import ReportSource
 from runner.console.styled_text import count_decimals, number
 from runner.results import SubsetMetric
 
-MOST_SCENARIOS, MOST_INTERACTIONS = 12, 8
+MAX_SCENARIOS, MAX_INTERACTIONS = 12, 8
 _KINDS = ("all", "subset", "task")
 _PLOT_WIDTH = 240
 
@@ -73,7 +73,7 @@ def gather(source: ReportSource) -> tuple[ScenarioEffects, ...]:
     if not scenarios:
         scenarios = scores.scenarios()[:1]
     sections = []
-    for scored in scenarios[:MOST_SCENARIOS]:
+    for scored in scenarios[:MAX_SCENARIOS]:
         metric = SubsetMetric(scored.scenario.subset, scores.metric.metric, scores.metric.larger_is_better)
         effects = axis_effects(source.sweep, metric, alpha=source.alpha, scores=scores)
         sections.append(_effects(scored.scenario.label, effects))
@@ -92,7 +92,7 @@ def _effects(label: str, effects: AxisEffects) -> ScenarioEffects:
         tuple(_axis(effect) for effect in effects.axes),
         tuple(
             InteractionRow(one.text(), one.difference, one.low, one.high, one.is_shown)
-            for one in interactions[:MOST_INTERACTIONS]
+            for one in interactions[:MAX_INTERACTIONS]
         ),
         len(interactions),
     )

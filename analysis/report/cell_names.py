@@ -8,7 +8,7 @@ from functools import cached_property
 from runner.results import CellResult, change_name, common_base, format_level, varying_axes
 
 _ID_LENGTH = 8
-_MOST_NAMES = 3
+_MAX_NAMES = 3
 """Names of equal cells that are listed, if their values are no grid."""
 
 
@@ -68,8 +68,8 @@ class CellNames:
             return " or ".join(change_name(cell.axes, self.base) for cell in cells)
         values = [{cell.axes.get(axis) for cell in cells} for axis in self.axes]
         if math.prod(map(len, values)) > len(cells):  # the joined values would name further cells
-            shown = " or ".join(map(self.short_name, cells[:_MOST_NAMES]))
-            return shown if len(cells) <= _MOST_NAMES else f"{shown} or {len(cells) - _MOST_NAMES} more"
+            shown = " or ".join(map(self.short_name, cells[:_MAX_NAMES]))
+            return shown if len(cells) <= _MAX_NAMES else f"{shown} or {len(cells) - _MAX_NAMES} more"
         return " \u00b7 ".join(self.levels(cells)) or cells[0].cell_id[:_ID_LENGTH]
 
     def levels(self, cells: Sequence[CellResult]) -> list[str]:

@@ -18,7 +18,7 @@ from runner.results import (
     too_few_groups,
 )
 
-MOST_ROWS = 100
+MAX_ROWS = 100
 BEST = "best"
 
 Span = tuple[float, float]
@@ -74,7 +74,7 @@ class CellTable:
     @property
     def shown(self) -> tuple[CellRow, ...]:
         """The rows that fit on the page."""
-        return self.rows[:MOST_ROWS]
+        return self.rows[:MAX_ROWS]
 
     @property
     def n_more(self) -> int:

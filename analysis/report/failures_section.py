@@ -18,7 +18,7 @@ from runner.results import OK, CellResult
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_VERDICTS, MOST_CELLS, MOST_CURVES, MOST_MOVES = 80_000, 20, 8, 8
+MAX_VERDICTS, MAX_CELLS, MAX_CURVES, MAX_MOVES = 80_000, 20, 8, 8
 _DEPTHS = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 75, 100, 150, 200, 500, 1000)
 
 
@@ -114,7 +114,7 @@ def cells_to_examine(source: ReportSource, answer: ReportAnswer) -> list[CellRes
     chosen: dict[str, int] = {}
     for cell in by_need:
         n = sum(cell.counts.values())
-        is_affordable = len(chosen) < MOST_CELLS and sum(chosen.values()) + n <= MOST_VERDICTS
+        is_affordable = len(chosen) < MAX_CELLS and sum(chosen.values()) + n <= MAX_VERDICTS
         if is_affordable or len(chosen) < 2:
             chosen.setdefault(cell.cell_id, n)
     return [cell for cell in ordered if cell.cell_id in chosen]
@@ -155,7 +155,7 @@ def _depths(source: ReportSource, cells: Sequence[CellResult], verdicts: "pd.Dat
         if cell.cell_id in shares:
             alike.setdefault(shares[cell.cell_id], []).append(cell)
     shares_by_name = {
-        source.names.joined_name(group): own_shares for own_shares, group in list(alike.items())[:MOST_CURVES]
+        source.names.joined_name(group): own_shares for own_shares, group in list(alike.items())[:MAX_CURVES]
     }
     lines = [Curve(name, own_shares) for name, own_shares in shares_by_name.items()]
     title = "Share of samples whose gold is complete in the first k hits"
@@ -173,7 +173,7 @@ def _moves(verdicts: "pd.DataFrame", before: CellResult, after: CellResult) -> l
     changed = table[table["before"] != table["after"]]
     return [
         ClassTransition(*row)
-        for row in changed.head(MOST_MOVES)[["before", "after", "n"]].itertuples(index=False, name=None)
+        for row in changed.head(MAX_MOVES)[["before", "after", "n"]].itertuples(index=False, name=None)
     ]
 
 

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 from analysis.decision import field_matrix as decision
 from analysis.decision.field_matrix import MatrixField
-from analysis.decision.scenario_scores import FEWEST_CLUSTERS, FEWEST_SAMPLES
+from analysis.decision.scenario_scores import MIN_CLUSTERS, MIN_SAMPLES
 from analysis.report.answer_section import ReportAnswer
 from analysis.report.report_input import ReportSource
 from components.subsets import AVERAGE, OVERALL
 from runner.console.styled_text import count_decimals
 
-MOST_FIELDS = 400
+MAX_FIELDS = 400
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Field:
     @property
     def is_few(self) -> bool:
         """True if there are too few samples to call any cell the best."""
-        return self.n < FEWEST_SAMPLES or self.n_clusters < FEWEST_CLUSTERS
+        return self.n < MIN_SAMPLES or self.n_clusters < MIN_CLUSTERS
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def gather(source: ReportSource, answer: ReportAnswer) -> MatrixSection | None:
     if scores is None or scores.metric.subset != OVERALL:
         return None
     cell = next(cell for cell in source.sweep.cells if cell.cell_id == answer.take)
-    if sum(name.startswith("matrix/") for name in cell.metrics) > MOST_FIELDS:
+    if sum(name.startswith("matrix/") for name in cell.metrics) > MAX_FIELDS:
         return None
     matrix = decision.topic_task_matrix(source.sweep, scores.metric, cell, alpha=source.alpha, scores=scores)
     if matrix is None:
@@ -88,8 +88,8 @@ def gather(source: ReportSource, answer: ReportAnswer) -> MatrixSection | None:
         len(inner),
         matrix.n_tested,
         sum(bool(field.best) for field in inner),
-        FEWEST_SAMPLES,
-        FEWEST_CLUSTERS,
+        MIN_SAMPLES,
+        MIN_CLUSTERS,
         any(field.pooled is not None for field in inner),
     )
 

@@ -9,7 +9,7 @@ from components.errors import DataError
 from runner.console.styled_text import count_decimals
 from runner.results import OK
 
-MOST_LINES = 60
+MAX_LINES = 60
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class PublishedBlock:
     @property
     def shown(self) -> tuple[PublishedLine, ...]:
         """The lines that fit on the page."""
-        return self.lines[:MOST_LINES]
+        return self.lines[:MAX_LINES]
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from analysis.html import page_environment
 from analysis.report.cells_section import BEST, CellRow, CellTable, Span, interval_text
 from analysis.report.report_record import Report
 from analysis.report.sample_classes import CLASSES
-from analysis.report.samples_section import MOST_CHARACTERS
+from analysis.report.samples_section import MAX_CHARACTERS
 from runner.console.display import escape_control
 from runner.console.styled_text import Prose, duration, number
 
@@ -30,7 +30,7 @@ def render(report: Report) -> str:
             report=report,
             classes=CLASSES,
             names_of={row.cell_id: row.name for row in rows},
-            most_characters=MOST_CHARACTERS,
+            most_characters=MAX_CHARACTERS,
         )
     )
 

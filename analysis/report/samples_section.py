@@ -21,7 +21,7 @@ N_WORST, N_DIFFERENT = 24, 20
 """Numbers of shown samples: the lowest scores, subsets in turn, and the largest differences. One sample of each class
 is added.
 """
-MOST_CHARACTERS, MOST_HITS, MOST_GOLD = 600, 4, 4
+MAX_CHARACTERS, MAX_HITS, MAX_GOLD_UNITS = 600, 4, 4
 _COLUMNS = ("id", "subset", "topic", "task", "question", "references", "gold", "answer", "state", "error")
 _AROUND_GOLD = 80
 
@@ -220,7 +220,7 @@ def _view(
         why,
         shorten_around(row["question"]),
         tuple(shorten_around(text) for text in row["references"][:2]),
-        tuple((_place(unit), _text(unit, corpus, [])) for unit in row["gold"][:MOST_GOLD]),
+        tuple((_place(unit), _text(unit, corpus, [])) for unit in row["gold"][:MAX_GOLD_UNITS]),
         tuple(
             _answer(source, each, hits_by_id.get(sample_id, []), sample_id, corpus)
             for each, hits_by_id in zip(tables, hits, strict=True)
@@ -263,12 +263,10 @@ def _answer(
 
 def _hits_to_show(hits: Sequence[Mapping[str, Json]]) -> list[Mapping[str, Json]]:
     """Return the first hits, and the first hit with gold if it is below them."""
-    first = list(hits[:MOST_HITS])
+    first = list(hits[:MAX_HITS])
     if any(hit["gold_grade"] for hit in first):
         return first
-    return (
-        [*first[: MOST_HITS - 1], *[hit for hit in hits if hit["gold_grade"]][:1]] if len(hits) > MOST_HITS else first
-    )
+    return [*first[: MAX_HITS - 1], *[hit for hit in hits if hit["gold_grade"]][:1]] if len(hits) > MAX_HITS else first
 
 
 def _place(unit: Mapping[str, Json]) -> str:
@@ -297,9 +295,9 @@ def shorten_around(text: str, marked: Iterable[tuple[int, int]] = ()) -> Text:
     """Return a limited number of characters, starting a little before the first marked span."""
     spans = sorted(marked)
     start = 0
-    if spans and spans[0][1] > MOST_CHARACTERS:
+    if spans and spans[0][1] > MAX_CHARACTERS:
         start = max(spans[0][0] - _AROUND_GOLD, 0)
-    end = min(start + MOST_CHARACTERS, len(text))
+    end = min(start + MAX_CHARACTERS, len(text))
     pieces, position = ["\u2026" if start else ""], start
     for low, high in spans:
         low, high = max(low, position), min(high, end)

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from analysis.decision import Recommendation, recommendations
 from analysis.decision.candidates import Candidates, candidates
 from analysis.decision.recommendations import SAME, SHOWN, TOO_FEW, RecommendationLevel
-from analysis.decision.scenario_scores import FEWEST_SAMPLES
+from analysis.decision.scenario_scores import MIN_SAMPLES
 from analysis.report.report_input import ReportSource
 from runner.console.styled_text import count, count_decimals, join_names, number
 from runner.results import CONDITION
 
-_MOST_TOO_FEW = 10
+_MAX_SMALL_SCENARIOS = 10
 
 _KINDS = {"all": "", "subset": "Subsets", "task": "Tasks", "topic": "Topics"}
 
@@ -63,8 +63,8 @@ class ScenarioGroup:
     def too_few(self) -> str:
         """Name the first scenarios with too few samples for any choice, and count the others; "" if all have enough."""
         few = [row for row in self.rows if not row.is_telling]
-        named = [f"{row.label} ({row.n:,} in {count(row.n_clusters, 'group')})" for row in few[:_MOST_TOO_FEW]]
-        more = [f"{len(few) - _MOST_TOO_FEW} more"] if len(few) > _MOST_TOO_FEW else []
+        named = [f"{row.label} ({row.n:,} in {count(row.n_clusters, 'group')})" for row in few[:_MAX_SMALL_SCENARIOS]]
+        more = [f"{len(few) - _MAX_SMALL_SCENARIOS} more"] if len(few) > _MAX_SMALL_SCENARIOS else []
         return join_names([*named, *more])
 
 
@@ -140,7 +140,7 @@ def _best(source: ReportSource, ranked: Candidates | None) -> tuple[str, str]:
 
 def _choice(entry: Recommendation) -> ScenarioChoice:
     if entry.verdict == TOO_FEW:
-        return ScenarioChoice(TOO_FEW, "too few samples" if entry.n < FEWEST_SAMPLES else entry.too_few_groups(), "")
+        return ScenarioChoice(TOO_FEW, "too few samples" if entry.n < MIN_SAMPLES else entry.too_few_groups(), "")
     head, notes = _head_and_notes(entry)
     return ScenarioChoice(entry.verdict, head, "; ".join(filter(None, [*notes, entry.not_compared])))
 

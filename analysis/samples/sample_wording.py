@@ -6,7 +6,7 @@ from components.forensics.outcomes import Outcome
 from components.forensics.sources import Rule
 from components.forensics.stages import EvidenceStage
 
-LONGEST = 1200
+MAX_CHARACTERS = 1200
 """Maximum number of characters to show of a question, reference or answer."""
 N_UNITS = 12
 """Maximum number of units of gold to show."""
@@ -38,7 +38,7 @@ _BY_CLAIMS = {Failure.DISTRACTED: "distracted: the passages support every claim 
 """Wording of classes that a judge's verdicts on claims define."""
 
 
-def shorten(text: str, longest: int = LONGEST) -> str:
+def shorten(text: str, longest: int = MAX_CHARACTERS) -> str:
     """Return the text, or its beginning with the number of omitted characters."""
     return text if len(text) <= longest else f"{text[:longest]} … ({len(text) - longest:,} more characters)"
 

@@ -14,7 +14,7 @@ from runner.console.styled_text import number
 
 _REFRESH_S = 1.0
 _LINE_EVERY_S = 10.0
-_LEAST_ROWS = 5
+_MIN_ROWS = 5
 _LINES_AROUND = 4
 
 
@@ -62,9 +62,7 @@ def _screen(console: Console, watched: SweepState, *, limited: bool = True) -> G
         for reason, names in reasons
     ]
     n_around = len(watched.figures) + len(watched.lines) + len(apart) + _LINES_AROUND * 2
-    n_rows = (
-        max(console.height - n_around, _LEAST_ROWS) if limited else len(watched.table.rows if watched.table else ())
-    )
+    n_rows = max(console.height - n_around, _MIN_ROWS) if limited else len(watched.table.rows if watched.table else ())
     return Group(*parts, *_leaderboard(console, watched, n_rows), *apart)
 
 

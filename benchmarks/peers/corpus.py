@@ -12,7 +12,7 @@ from pathlib import Path
 
 _SETS = ("FinQABench", "FinanceBench", "TATQA")
 _ANSWERED = ("FinanceBench", "TATQA")
-_LEAST_CHARACTERS = 20
+_MIN_CHARACTERS = 20
 """Shorter answers, such as a year, occur in many documents by chance."""
 
 
@@ -99,7 +99,7 @@ def _questions(root: Path, parts: Sequence[tuple[str, str]]) -> Iterator[Questio
         judged = {(query, document) for query, document, _ in gold}
         for row in _rows(root / name / "answers.jsonl"):
             query, answer = str(row["_id"]), _span(row["answer"])
-            if len(answer) < _LEAST_CHARACTERS or joined.count(answer) != 1 or texts[query] in asked:
+            if len(answer) < _MIN_CHARACTERS or joined.count(answer) != 1 or texts[query] in asked:
                 continue
             places = [number for number, (_, text) in enumerate(parts) if answer in text]
             if len(places) == 1 and (query, parts[places[0]][0]) in judged:

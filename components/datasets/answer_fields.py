@@ -10,7 +10,7 @@ from components.text.languages import detect_language
 
 Part = tuple[str, ...]
 """The wordings of a part of an answer."""
-_MOST = 256
+_MAX_COMBINATIONS = 256
 """Most references that one answer in parts may produce, and most parts that several such answers may produce."""
 
 
@@ -68,10 +68,10 @@ def _alternative(entry: object, location: str) -> tuple[Part, ...]:
 
 
 def _require_few(counts: Sequence[int], location: str) -> None:
-    if sum(counts) > _MOST:
+    if sum(counts) > _MAX_COMBINATIONS:
         raise DataError(
-            f"{location}: its parts and wordings combine to {sum(counts):,} texts, expected at most {_MOST}. Leave "
-            "out rare wordings, or give answer_parts and plain references."
+            f"{location}: its parts and wordings combine to {sum(counts):,} texts, expected at most "
+            f"{_MAX_COMBINATIONS}. Leave out rare wordings, or give answer_parts and plain references."
         )
 
 

@@ -12,7 +12,7 @@ from unicodedata import normalize
 from components.datasets.file_content import OFFICE_SUFFIXES
 from components.datasets.sampling import limit_documents, limit_samples
 from components.errors import DataError
-from components.records import LARGEST_GRADE, Benchmark, Documents, Evidence, Sample
+from components.records import MAX_GRADE, Benchmark, Documents, Evidence, Sample
 from components.subsets import AVERAGE, GROUPINGS, MACRO, OVERALL
 
 _LIST_AS_TEXT = re.compile(r"""\s*\[\s*(["']).*\1\s*\]\s*""", re.DOTALL)
@@ -205,9 +205,9 @@ def _check_names(sample: Sample, source: str) -> None:
 def _check_spans(documents: Documents, samples: Sequence[Sample], source: str) -> None:
     lengths = {an_id: len(text) for an_id, text in zip(documents.ids, documents.texts, strict=True)}
     for sample, unit in _units(samples):
-        if unit.grade > LARGEST_GRADE:
+        if unit.grade > MAX_GRADE:
             raise DataError(
-                f"{source}, sample '{sample.id}': got gold of grade {unit.grade}, expected at most {LARGEST_GRADE}"
+                f"{source}, sample '{sample.id}': got gold of grade {unit.grade}, expected at most {MAX_GRADE}"
             )
         if unit.start is None and unit.end is None:
             continue

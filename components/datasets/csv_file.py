@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from components.datasets.file_content import FileContent, FileEntry, ReadingOptions
-from components.datasets.reading import LONGEST_LINE, read_lines
+from components.datasets.reading import MAX_LINE_BYTES, read_lines
 from components.datasets.table_rows import limit_text, row_document, text_columns_in
 from components.errors import DataError
 
@@ -61,7 +61,9 @@ def _separator(file: Path) -> str:
 
 def _rows(file: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows that are not blank, each with the number of the line on which it ends."""
-    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_LINE))  # the default refuses articles of 128 Ki characters
+    csv.field_size_limit(
+        max(csv.field_size_limit(), MAX_LINE_BYTES)
+    )  # the default refuses articles of 128 Ki characters
     lines = (f"{line}\n" for _, line in read_lines(file, _EXPECTED))
     reader = csv.reader(lines, delimiter=_separator(file), strict=True)
     try:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from components.records import Evidence
 from components.text.shared_passages import Coverage, SharedPassages, segments
 
-_MOST_ALIKE = 5
+_MAX_EQUAL_DOCUMENTS = 5
 """Most documents that add equally much to the best document. Text in more documents is boilerplate, such as a notice at
 the end of a page, and is not evidence.
 """
@@ -53,7 +53,7 @@ class PassageFinder:
         added = _n_added(coverage, best)
         second = int(np.argmax(added))
         if coverage.n_covered[best] + added[second] >= needed:
-            if np.count_nonzero(added == added[second]) > _MOST_ALIKE:
+            if np.count_nonzero(added == added[second]) > _MAX_EQUAL_DOCUMENTS:
                 return (self._span(passage, int(coverage.documents[best])),)
             documents = coverage.documents[sorted((best, second))].tolist()
             return tuple(self._span(passage, document) for document in documents)

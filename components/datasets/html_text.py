@@ -32,11 +32,11 @@ _SHOWN = 60
 _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")
 _RAISED = re.compile(r"\s*[-+−–]?\d{1,9}\s*")
 _SPAN = re.compile(r"\d{1,4}", re.ASCII)
-_LARGEST_SPAN = 100
+_MAX_SPAN = 100
 """Most columns or rows of a cell."""
-_MOST_REPEATED = 1_000_000
+_MAX_REPEATED_CHARACTERS = 1_000_000
 """Most characters that repeated cells add to a page. Otherwise a page of spans would fill the memory."""
-_MOST_MARKS = 1_000
+_MAX_MARKS = 1_000
 """Most marks of an open comment that are examined."""
 _PYTHON_ONLY = frozenset(("idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined", "utf-7"))
 """Python's encodings that no browser reads. Some take quadratic time, some yield unpaired surrogates."""
@@ -88,7 +88,7 @@ def _strip_open_comment(markup: str) -> str:
     tags, "<!--" begins no comment.
     """
     start, n_read, context = markup.find("<!--", markup.rfind("-->") + 1), 0, _Context()
-    for _ in range(_MOST_MARKS):
+    for _ in range(_MAX_MARKS):
         if start < 0:
             return markup
         try:
@@ -118,7 +118,7 @@ class _Repeats:
     """The characters that repeated cells may still add to a page."""
 
     def __init__(self) -> None:
-        self._n_left = _MOST_REPEATED
+        self._n_left = _MAX_REPEATED_CHARACTERS
 
     def allow(self, text: str) -> bool:
         """Return True, and count the text, if the page may have it once more."""
@@ -278,7 +278,7 @@ def _power_sign(node: "Tag", has_ended: bool) -> str:
 def _span(cell: "Tag", name: str) -> int:
     """Return the number of columns or rows of a cell, 1 if the page says nothing or nonsense."""
     value = str(cell.get(name, ""))
-    return min(int(value), _LARGEST_SPAN) if _SPAN.fullmatch(value) and int(value) else 1
+    return min(int(value), _MAX_SPAN) if _SPAN.fullmatch(value) and int(value) else 1
 
 
 def _holds_data(table: "Tag") -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 from components.datasets.file_content import PAGE_END, FileContent, FileEntry, ReadingOptions
 from components.datasets.parsing_memory import limit_parsing_memory
 from components.datasets.parsing_time import limit_parsing_time
-from components.datasets.reading import LARGEST_WHOLE_FILE, require_whole_size
+from components.datasets.reading import MAX_WHOLE_FILE_BYTES, require_whole_size
 from components.errors import DataError, MissingExtraError
 from components.protocols.parsing import FileParser
 from components.text.normalize import whole_characters
@@ -69,7 +69,7 @@ def _require_whole_content(file: Path) -> None:
         return
     with zipfile.ZipFile(file) as archive:
         n_bytes = sum(member.file_size for member in archive.infolist())
-    if n_bytes > LARGEST_WHOLE_FILE:
+    if n_bytes > MAX_WHOLE_FILE_BYTES:
         raise DataError(
-            f"{file}: contains {n_bytes:,} bytes, expected at most {LARGEST_WHOLE_FILE:,}. Split or remove it."
+            f"{file}: contains {n_bytes:,} bytes, expected at most {MAX_WHOLE_FILE_BYTES:,}. Split or remove it."
         )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from components.errors import DataError
 
-MOST_PAGE_GIB = 8
+MAX_PAGE_GIB = 8
 """PDFium needs 5 GiB for the largest content that it unpacks, and ends the process if it gets no memory."""
 _GIB = 2**30
 _PAGES_IN_USE = Path("/proc/self/statm")
@@ -25,7 +25,7 @@ def limit_parsing_memory(location: str) -> Iterator[None]:
     import resource  # Windows lacks this module
 
     before = resource.getrlimit(resource.RLIMIT_AS)
-    max_bytes = int(_PAGES_IN_USE.read_text().split()[0]) * resource.getpagesize() + MOST_PAGE_GIB * _GIB
+    max_bytes = int(_PAGES_IN_USE.read_text().split()[0]) * resource.getpagesize() + MAX_PAGE_GIB * _GIB
     finite = [limit for limit in before if limit != resource.RLIM_INFINITY]
     resource.setrlimit(resource.RLIMIT_AS, (min([max_bytes, *finite]), before[1]))
     try:
@@ -39,6 +39,6 @@ def limit_parsing_memory(location: str) -> Iterator[None]:
 def memory_error(location: str) -> DataError:
     """Return the error for a page that takes too much memory."""
     return DataError(
-        f"{location}: takes more than {MOST_PAGE_GIB} GiB of memory to parse. Repair the file, convert it to text, or "
+        f"{location}: takes more than {MAX_PAGE_GIB} GiB of memory to parse. Repair the file, convert it to text, or "
         "remove it."
     )

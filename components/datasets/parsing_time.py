@@ -8,7 +8,7 @@ from types import FrameType
 
 from components.errors import DataError
 
-LONGEST_PAGE_S = 60.0
+MAX_PAGE_S = 60.0
 _REPEATED_EVERY_S = 1.0
 """Seconds before the error is raised again, because a parser may swallow it."""
 
@@ -27,7 +27,7 @@ def limit_parsing_time(location: str) -> Iterator[None]:
         raise timeout_error(location)
 
     before = signal.signal(signal.SIGVTALRM, stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, LONGEST_PAGE_S, _REPEATED_EVERY_S)
+    signal.setitimer(signal.ITIMER_VIRTUAL, MAX_PAGE_S, _REPEATED_EVERY_S)
     try:
         yield
     finally:
@@ -38,5 +38,5 @@ def limit_parsing_time(location: str) -> Iterator[None]:
 def timeout_error(location: str) -> DataError:
     """Return the error for a page that takes too long."""
     return DataError(
-        f"{location}: parsing took more than {LONGEST_PAGE_S:g} s. Repair the file, convert it to text, or remove it."
+        f"{location}: parsing took more than {MAX_PAGE_S:g} s. Repair the file, convert it to text, or remove it."
     )

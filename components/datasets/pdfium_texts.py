@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from components.datasets import parsing_time, pdfium_process
-from components.datasets.parsing_memory import MOST_PAGE_GIB, memory_error
+from components.datasets.parsing_memory import MAX_PAGE_GIB, memory_error
 from components.datasets.parsing_time import timeout_error
 from components.errors import DataError
 
@@ -95,8 +95,8 @@ class _Reader:
         """Append title and texts of the pages, and return the last answer. Raises EOFError if the process dies."""
         order = {
             "file": os.path.abspath(file),  # noqa: PTH100 - links stay as they are
-            "cpu_s": parsing_time.LONGEST_PAGE_S,
-            "memory_bytes": MOST_PAGE_GIB * _GIB,
+            "cpu_s": parsing_time.MAX_PAGE_S,
+            "memory_bytes": MAX_PAGE_GIB * _GIB,
         }
         with suppress(BrokenPipeError):  # the process has died, and has no answer
             self._orders.write(json.dumps(order).encode() + b"\n")
@@ -165,5 +165,5 @@ def _death(location: str, exit_code: int) -> DataError:
     name = signal.Signals(-exit_code).name
     return DataError(
         f"{location}: PDFium crashed ({name}), as it does on some damaged files, and on pages that take more than "
-        f"{MOST_PAGE_GIB} GiB of memory. Repair the file, convert it to text, or remove it."
+        f"{MAX_PAGE_GIB} GiB of memory. Repair the file, convert it to text, or remove it."
     )

@@ -19,9 +19,9 @@ BYTE_ORDER_MARK = "\ufeff"
 
 _N_NAMES_SHOWN = 8
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
-LONGEST_LINE = 1 << 28
+MAX_LINE_BYTES = 1 << 28
 """Most bytes of a line. A longer line is not text, and would fill the memory."""
-LARGEST_WHOLE_FILE = 1 << 30
+MAX_WHOLE_FILE_BYTES = 1 << 30
 """Most bytes of a file that is parsed as a whole, which takes several times its size in memory."""
 _REMEDY = "Correct or remove the line."
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -119,9 +119,9 @@ def read_bytes(file: Path, expected: str) -> bytes:
 def require_whole_size(file: Path, expected: str) -> None:
     """Raise DataError for a missing file, and for a file of more than 1 GiB, which is too large to read as a whole."""
     n_bytes = require_file(file, expected).stat().st_size
-    if n_bytes > LARGEST_WHOLE_FILE:
+    if n_bytes > MAX_WHOLE_FILE_BYTES:
         raise DataError(
-            f"{file}: has {n_bytes:,} bytes, expected at most {LARGEST_WHOLE_FILE:,}, as it is read into memory. "
+            f"{file}: has {n_bytes:,} bytes, expected at most {MAX_WHOLE_FILE_BYTES:,}, as it is read into memory. "
             "Split it, or convert records and lines to JSON Lines."
         )
 
@@ -134,10 +134,10 @@ def read_lines(file: Path, expected: str) -> Iterator[tuple[int, str]]:
     """
     offset = 0
     with _open(file, expected) as stream:
-        for number, line in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), start=1):
-            if len(line) > LONGEST_LINE:
+        for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE_BYTES + 1), b""), start=1):
+            if len(line) > MAX_LINE_BYTES:
                 raise DataError(
-                    f"{file}, line {number}: is longer than {LONGEST_LINE:,} bytes, expected {expected}. "
+                    f"{file}, line {number}: is longer than {MAX_LINE_BYTES:,} bytes, expected {expected}. "
                     "Correct or split it."
                 )
             try:

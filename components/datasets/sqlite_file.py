@@ -13,8 +13,8 @@ from components.datasets.table_rows import limit_text, row_document, text_column
 from components.errors import DataError
 
 _HEADER = b"SQLite format 3\0"
-_MOST_MILLIONS_OF_STEPS = 1_000
-_LONGEST_VALUE = 500_000_000
+_MAX_MILLIONS_OF_STEPS = 1_000
+_MAX_VALUE_BYTES = 500_000_000
 _UNWRITTEN = ("-wal", "-journal")
 """Suffixes of files beside a database, in which SQLite keeps changes before it writes them to the database."""
 
@@ -48,15 +48,15 @@ def read_database(file: Path, options: ReadingOptions) -> FileContent:
     try:
         with closing(sqlite3.connect(f"file:{quote(str(file))}?mode=ro&immutable=1", uri=True)) as database:
             database.execute("PRAGMA trusted_schema = OFF")  # views may call harmless functions only
-            database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
+            database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE_BYTES)
             steps = count(1)
-            database.set_progress_handler(lambda: next(steps) > _MOST_MILLIONS_OF_STEPS, 1_000_000)
+            database.set_progress_handler(lambda: next(steps) > _MAX_MILLIONS_OF_STEPS, 1_000_000)
             return _read_tables(database, file, options)
     except sqlite3.OperationalError as error:
         if getattr(error, "sqlite_errorcode", 0) != sqlite3.SQLITE_INTERRUPT:
             raise _unreadable(file, error) from error
         raise DataError(
-            f"{file}: its rows take more than {_MOST_MILLIONS_OF_STEPS:,} million steps of SQLite to compute; a view "
+            f"{file}: its rows take more than {_MAX_MILLIONS_OF_STEPS:,} million steps of SQLite to compute; a view "
             "may never end. Name other `tables`, or store the rows of the view as a table."
         ) from error
     except (sqlite3.Error, UnicodeDecodeError) as error:  # the name of a column may not be UTF-8

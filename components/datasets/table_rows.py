@@ -7,7 +7,7 @@ from components.datasets.file_content import FileEntry, ReadingOptions
 from components.errors import DataError
 
 _TITLE = "title"
-_MOST_CHARACTERS = 500_000_000
+_MAX_CHARACTERS = 500_000_000
 
 
 def row_document(part: str, values: Mapping[str, str], options: ReadingOptions) -> FileEntry:
@@ -39,9 +39,9 @@ def limit_text(entries: Iterable[FileEntry], file: Path) -> Iterator[FileEntry]:
     n_characters = 0
     for entry in entries:
         n_characters += len(entry.text)
-        if n_characters > _MOST_CHARACTERS:
+        if n_characters > _MAX_CHARACTERS:
             raise DataError(
-                f"{file}: its rows hold more than {_MOST_CHARACTERS:,} characters, too many to be kept in memory. "
+                f"{file}: its rows hold more than {_MAX_CHARACTERS:,} characters, too many to be kept in memory. "
                 "Name the `tables` and `text_columns` that you need, or use a part of the file."
             )
         yield entry

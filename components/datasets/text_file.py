@@ -11,7 +11,7 @@ from components.datasets.reading import read_lines, require_whole_size
 
 _EXPECTED = "a text file in UTF-8"
 _FENCE = "---"
-_MOST_LINES = 500
+_MAX_LINES = 500
 _CLOSINGS = (_FENCE, "...")
 
 
@@ -63,7 +63,7 @@ def front_matter(lines: list[str]) -> FrontMatter:
     nothing = FrontMatter({}, 0)
     if not lines or lines[0].rstrip() != _FENCE:
         return nothing
-    end = next((number for number, line in enumerate(lines[1:_MOST_LINES], start=1) if line.rstrip() in _CLOSINGS), 0)
+    end = next((number for number, line in enumerate(lines[1:_MAX_LINES], start=1) if line.rstrip() in _CLOSINGS), 0)
     try:
         # The base loader makes strings, lists and mappings only: a date stays as it is written.
         value = yaml.BaseLoader("\n".join(lines[1:end])).get_single_data() if end else None

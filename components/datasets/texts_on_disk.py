@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from components.records import LazySequence
 
-MOST_CHARACTERS = 1 << 25
+MAX_CHARACTERS = 1 << 25
 """Most characters in memory: 64 MiB of Chinese."""
 
 _HALVES = "surrogatepass"
@@ -35,10 +35,10 @@ class GatheredTexts:
         self._file: _TemporaryFile | None = None
 
     def append(self, text: str) -> None:
-        """Add a text. Write all texts in memory to the file if they are more than MOST_CHARACTERS."""
+        """Add a text. Write all texts in memory to the file if they are more than MAX_CHARACTERS."""
         self._held.append(text)
         self._n_characters += len(text)
-        if self._n_characters > MOST_CHARACTERS:
+        if self._n_characters > MAX_CHARACTERS:
             self._write()
 
     def _write(self) -> _TemporaryFile:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from components.fields import added_later, runtime_only
 from components.json_value import Json
 from components.limits import too_small
-from components.openai_server.body import MOST_BYTES, MOST_BYTES_PER_VECTOR
+from components.openai_server.body import MAX_BYTES, MAX_BYTES_PER_VECTOR
 from components.openai_server.errors import HttpError, Malformed
 from components.openai_server.gate import Account
 from components.openai_server.reading import in_order, objects_in, to_float_array
@@ -174,7 +174,7 @@ class OpenAIEmbeddings:
 
         async def send(session: Session, batch: Batch) -> NDArray[np.float32]:
             body = {"model": side.server.model, "input": [text for _, text in batch], **side.body}
-            most_bytes = MOST_BYTES + len(batch) * MOST_BYTES_PER_VECTOR
+            most_bytes = MAX_BYTES + len(batch) * MAX_BYTES_PER_VECTOR
             try:
                 reply = await session.post({**encoding, **body}, most_bytes=most_bytes)
             except HttpError as error:

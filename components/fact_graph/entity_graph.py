@@ -16,7 +16,7 @@ from components.text.ranking import best_columns, empty_hits
 _CELLS_AT_ONCE = 1 << 22
 """Most ranks in memory at a time, of nodes and queries: 32 MiB, and several times that while they are computed."""
 
-_LARGEST_DAMPING = 0.99
+_MAX_DAMPING = 0.99
 """Beyond it, the ranks need thousands of steps."""
 
 _RESOLUTION = 6
@@ -54,8 +54,8 @@ class EntityGraph:
     def check(self) -> list[str]:
         """Return error messages for numbers out of range."""
         problems = too_small(self, max_synonyms=0, n_facts=1)
-        if not 0 < self.damping <= _LARGEST_DAMPING:
-            problems.append(f"damping: got {self.damping:g}, expected a number above 0, up to {_LARGEST_DAMPING}")
+        if not 0 < self.damping <= _MAX_DAMPING:
+            problems.append(f"damping: got {self.damping:g}, expected a number above 0, up to {_MAX_DAMPING}")
         if not 0 < self.tolerance < 1:
             problems.append(f"tolerance: got {self.tolerance:g}, expected a number between 0 and 1")
         if not 0 < self.synonym_threshold <= 1:

@@ -16,7 +16,7 @@ _NAMED = re.compile(rf"{KEY}[\"'”’]?\s*:")
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]]', re.DOTALL)
 """Strings, which may contain brackets and may be cut off, and brackets."""
 _PARTS = ("subject", "relation", "object")
-_LONGEST = 300
+_MAX_CHARACTERS = 300
 """Characters of a part of a fact, beyond which it is neither a name nor a relation."""
 
 
@@ -79,4 +79,4 @@ def _text(part: Json) -> str:
     if isinstance(part, float) and not isfinite(part):
         return ""
     text = " ".join(whole_characters(str(part)).split())
-    return text if len(text) <= _LONGEST else ""
+    return text if len(text) <= _MAX_CHARACTERS else ""

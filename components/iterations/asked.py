@@ -17,7 +17,7 @@ from components.text.templates import fill
 
 _NONE = "-"
 """Stands for an empty list in a prompt."""
-_LONGEST = 2000
+_MAX_CHARACTERS = 2000
 """Characters of a query or a thought, beyond which a reply is not one."""
 
 
@@ -99,7 +99,7 @@ class AskedSearches:
         return None
 
     def _is_text(self, text: str) -> bool:
-        return not text or (len(text) <= _LONGEST and not repeats_form(text, self.instruction))
+        return not text or (len(text) <= _MAX_CHARACTERS and not repeats_form(text, self.instruction))
 
 
 def passage_line(passage: Passage) -> str:

@@ -106,10 +106,10 @@ def _is_remembered(tokenizer: WordTokenizer, text: str) -> bool:
     """Return False for long texts, and for all texts of a custom tokenizer: its files may change between two sweeps of
     one process, and equal fields do not show it. Our tokenizers read no files.
     """
-    return len(text) <= _LONGEST_REMEMBERED and type(tokenizer).__module__.startswith("components.")
+    return len(text) <= _MAX_REMEMBERED_CHARACTERS and type(tokenizer).__module__.startswith("components.")
 
 
-_LONGEST_REMEMBERED = 2000
+_MAX_REMEMBERED_CHARACTERS = 2000
 """Maximum length of a remembered text. Passages recur for other questions and in other cells of a sweep."""
 # Components are hashable, but their protocol cannot express that.
 _recent_terms: Callable[[WordTokenizer, str], frozenset[str]] = lru_cache(maxsize=20_000)(_terms)  # type: ignore[assignment]

@@ -15,7 +15,7 @@ from threadpoolctl import ThreadpoolController
 
 _BLOCK_ELEMENTS = 1_000_000
 _CACHED_BYTES = 64_000_000
-_LARGEST_CACHED = 8_000_000
+_MAX_CACHED_BYTES = 8_000_000
 
 Counts = NDArray[np.unsignedinteger[Any]]
 
@@ -34,7 +34,7 @@ class Draws:
     def __init__(self, n: int, n_resamples: int, seed: tuple[int, ...]) -> None:
         self._n, self._n_resamples, self._seed = n, n_resamples, seed
         n_bytes = n * n_resamples * np.min_scalar_type(n).itemsize
-        self._cached = list(self._draw_blocks()) if n_bytes <= _LARGEST_CACHED else None
+        self._cached = list(self._draw_blocks()) if n_bytes <= _MAX_CACHED_BYTES else None
 
     @property
     def n_bytes(self) -> int:

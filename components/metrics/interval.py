@@ -17,7 +17,7 @@ from components.metrics.share_bounds import compute_bounds, unseen_variance, wil
 from components.metrics.spread import Combine, Spread, spread
 from components.records import Interval, IntervalMethod
 
-FEWEST_CLUSTERS = 5
+MIN_CLUSTERS = 5
 """With fewer clusters, an interval would itself be too uncertain to report."""
 
 _SUMS_AT_ONCE = 2_000_000
@@ -148,7 +148,7 @@ class Intervals:
             bounds = wilson(results, estimate, sums[:, 0], sizes, quantile)
             low, high = (np.where(is_zero_one, bound, other) for bound, other in zip(bounds, (low, high), strict=True))
         is_unbounded = column.is_mean and not column.is_share and not results.are_joined
-        is_drawn = (estimate.n_clusters >= FEWEST_CLUSTERS) & (estimate.variance > 0) & is_unbounded
+        is_drawn = (estimate.n_clusters >= MIN_CLUSTERS) & (estimate.variance > 0) & is_unbounded
         if is_drawn.any():
             below, above = self._distances(results, column, np.flatnonzero(is_drawn))
             value, error = estimate.value[is_drawn], np.sqrt(estimate.variance[is_drawn])
@@ -248,7 +248,7 @@ def _is_zero_or_one(statistics: Values) -> NDArray[np.bool_]:
 
 
 def _as_records(estimate: Spread, low: Values, high: Values, methods: Sequence[IntervalMethod]) -> list[Interval]:
-    enough = (estimate.n_clusters >= FEWEST_CLUSTERS) & np.isfinite(low) & np.isfinite(high)
+    enough = (estimate.n_clusters >= MIN_CLUSTERS) & np.isfinite(low) & np.isfinite(high)
     n_clusters = estimate.n_clusters.astype(np.int64).tolist()
     n_effective = np.where(estimate.n_clusters > 0, estimate.n_effective, 0.0).tolist()
     records = []

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 Values = NDArray[np.float64]
 Places = NDArray[np.int64]
 
-_FEWEST_FIELDS = 6
-_FEWEST_DEGREES = 5
+_MIN_FIELDS = 6
+_MIN_DEGREES = 5
 """Fewest degrees of freedom for the variance between the clusters of a matrix field."""
 
 _N_STEPS = 25
-_LARGEST_STEP = 2.0
+_MAX_STEP = 2.0
 _DONE = 0.1
 """Steps are of logarithms of variances. A step that changes them by less than a tenth is the last one."""
 
@@ -71,7 +71,7 @@ def pool(fields: Fields) -> Pooled | None:
     """
     noise = _noise(fields)
     n_topics, n_tasks = len(np.unique(fields.topic)), len(np.unique(fields.task))
-    if noise is None or n_topics < 2 or n_tasks < 2 or len(fields.value) < _FEWEST_FIELDS:
+    if noise is None or n_topics < 2 or n_tasks < 2 or len(fields.value) < _MIN_FIELDS:
         return None
     variances = _variances(fields, noise)
     system = _solve(fields, noise, variances)
@@ -88,7 +88,7 @@ def _noise(fields: Fields) -> Values | None:
     The variance between clusters is assumed to be equal in all matrix fields.
     """
     degrees = np.where(np.isfinite(fields.error), fields.n_clusters - 1, 0.0)
-    if degrees.sum() < _FEWEST_DEGREES:
+    if degrees.sum() < _MIN_DEGREES:
         return None
     variances = np.where(degrees > 0, fields.error**2 * fields.n_effective, 0.0)
     between = (degrees * variances).sum() / degrees.sum()
@@ -108,7 +108,7 @@ def _variances(fields: Fields, noise: Values) -> Values:
         score, information = _score(fields, _solve(fields, noise, variances))
         gradient = variances * score + 0.5
         curvature = variances[:, np.newaxis] * information * variances + 0.25 * np.eye(3)
-        step = np.clip(np.linalg.solve(curvature, gradient), -_LARGEST_STEP, _LARGEST_STEP)
+        step = np.clip(np.linalg.solve(curvature, gradient), -_MAX_STEP, _MAX_STEP)
         logs = logs + step
         if np.abs(step).max() < _DONE:
             break

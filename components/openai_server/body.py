@@ -8,13 +8,13 @@ from components.openai_server.errors import Malformed, TooLarge
 if TYPE_CHECKING:
     from aiohttp import ClientResponse
 
-MOST_BYTES = 64 << 20
+MAX_BYTES = 64 << 20
 """Maximum size of a reply. The longest completions are below 1 MiB."""
 
-MOST_BYTES_PER_VECTOR = 256 << 10
-"""Added to `MOST_BYTES` for each requested vector: 8,192 numbers of 32 characters."""
+MAX_BYTES_PER_VECTOR = 256 << 10
+"""Added to `MAX_BYTES` for each requested vector: 8,192 numbers of 32 characters."""
 
-MOST_BYTES_OF_ERROR = 64 << 10
+MAX_BYTES_OF_ERROR = 64 << 10
 """Maximum size of an error's body. The rest is not read."""
 
 ACCEPTED = "gzip, deflate"
@@ -23,12 +23,12 @@ _GZIP_OR_ZLIB, _RAW_DEFLATE = 47, -15
 
 
 async def read_body(reply: "ClientResponse", most_bytes: int) -> bytes:
-    """Return the decoded body; for an error, its first `MOST_BYTES_OF_ERROR` bytes.
+    """Return the decoded body; for an error, its first `MAX_BYTES_OF_ERROR` bytes.
 
     Raises TooLarge as soon as the body exceeds `most_bytes`, and Malformed for an encoding that we did not accept.
     """
     is_error = not reply.ok
-    limit = MOST_BYTES_OF_ERROR if is_error else most_bytes
+    limit = MAX_BYTES_OF_ERROR if is_error else most_bytes
     decoder = _decoder(reply.headers.get("content-encoding", "").strip())
     received = bytearray()
     async for chunk in reply.content.iter_any():

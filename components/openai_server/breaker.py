@@ -9,7 +9,7 @@ from components.openai_server.retry_report import RetryReport
 from components.openai_server.window import Window
 from components.records import ErrorClass
 
-_MOST_IN_A_ROW = 10
+_MAX_FAILURES_IN_A_ROW = 10
 _DOWN_PERIOD_S = 60.0
 """Seconds without requests after a server was found down. Then it is tried again."""
 
@@ -51,7 +51,7 @@ class Breaker:
         """
         self._health = health or Health()
         self._opened = asyncio.Event()
-        self._most_in_a_row = max(concurrency + 1, _MOST_IN_A_ROW)
+        self._most_in_a_row = max(concurrency + 1, _MAX_FAILURES_IN_A_ROW)
         if self._was_down and time.monotonic() - (self._health.down_since or 0.0) < _DOWN_PERIOD_S:
             self._opened.set()
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from components.errors import ComponentError
 from components.json_value import Json
 from components.openai_server.access import OPENAI, key_in, proxy_for, proxy_problems
-from components.openai_server.body import ACCEPTED, MOST_BYTES, read_body
+from components.openai_server.body import ACCEPTED, MAX_BYTES, read_body
 from components.openai_server.connector import clean_connector
 from components.openai_server.errors import (
     BrokenProtocol,
@@ -30,7 +30,7 @@ from components.openai_server.errors import (
     Unreachable,
     Untrusted,
 )
-from components.openai_server.origin import MOST_REDIRECTS, REDIRECTS, next_address
+from components.openai_server.origin import MAX_REDIRECTS, REDIRECTS, next_address
 from components.openai_server.reading import parse_body
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Connection:
     ) -> None:
         await self._http.close()
 
-    async def post(self, path: str, body: bytes, most_bytes: int = MOST_BYTES) -> Json:
+    async def post(self, path: str, body: bytes, most_bytes: int = MAX_BYTES) -> Json:
         """Return the server's JSON, unchecked. `path` is appended to the base address, e.g. "/chat/completions".
 
         Errors:
@@ -138,14 +138,14 @@ class Connection:
     async def _follow_redirects(self, path: str, body: bytes, most_bytes: int) -> "tuple[ClientResponse, bytes]":
         """Return the reply after redirects within the server, and its body."""
         address = self.base_url + path
-        for _ in range(MOST_REDIRECTS + 1):
+        for _ in range(MAX_REDIRECTS + 1):
             async with self._http.post(address, data=body, allow_redirects=False) as reply:
                 location = reply.headers.get("location") if reply.status in REDIRECTS else None
                 self._has_replied = True
                 if location is None:
                     return reply, await read_body(reply, most_bytes)
                 address = next_address(address, reply.status, location)
-        raise Redirected(reply.status, f"redirects more than {MOST_REDIRECTS} times; check the path of base_url")
+        raise Redirected(reply.status, f"redirects more than {MAX_REDIRECTS} times; check the path of base_url")
 
     async def _is_encrypted(self) -> bool:
         """Return True if a server that breaks off at http:// begins a TLS handshake. It gets no request.

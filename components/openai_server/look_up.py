@@ -9,7 +9,7 @@ from components.openai_server.errors import Redirected
 from components.openai_server.origin import next_address
 from components.secrets.mask import masked
 
-_MOST_BYTES = 16 << 20
+_MAX_BYTES = 16 << 20
 
 
 class LookUpFailed(Exception):
@@ -33,11 +33,11 @@ def look_up(address: str, timeout_s: float, *, by_proxy: bool = True) -> bytes:
     proxies = [] if by_proxy else [ProxyHandler({})]
     try:
         with build_opener(_SameOriginRedirects, *proxies).open(address, timeout=timeout_s) as reply:
-            body: bytes = reply.read(_MOST_BYTES + 1)
+            body: bytes = reply.read(_MAX_BYTES + 1)
     except Redirected as error:
         raise LookUpFailed(str(error.body)) from None
     except (URLError, OSError, HTTPException, ValueError) as error:
         raise LookUpFailed(masked(str(error)) or type(error).__name__) from None
-    if len(body) > _MOST_BYTES:
-        raise LookUpFailed(f"sent more than {_MOST_BYTES >> 20} MiB")
+    if len(body) > _MAX_BYTES:
+        raise LookUpFailed(f"sent more than {_MAX_BYTES >> 20} MiB")
     return body

@@ -6,7 +6,7 @@ from components.openai_server.errors import Redirected
 from components.secrets.mask import masked
 
 REDIRECTS = (301, 302, 303, 307, 308)
-MOST_REDIRECTS = 5
+MAX_REDIRECTS = 5
 
 _PORTS = {"http": 80, "https": 443}
 _ASKS_FOR_A_PAGE = 303

@@ -15,7 +15,7 @@ from components.json_value import Json
 from components.openai_server.errors import Malformed, WebPage, preview
 from components.text.normalize import whole_characters
 
-_MOST_TOKENS = 10**9
+_MAX_TOKENS = 10**9
 """More tokens than any request uses. Columns of tables have 64 bits, and sums of many counts must fit."""
 
 
@@ -114,6 +114,6 @@ def as_count(value: object) -> int | None:
     """Return a value that is a number of tokens. Return None for other values: strings, booleans, negative numbers,
     and numbers beyond any request.
     """
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MAX_TOKENS:
         return value
     return None

@@ -33,7 +33,7 @@ from components.openai_server.retry_report import LONG_WAIT_S
 from components.openai_server.session import NotSent, Session
 from components.records import Answer, ErrorClass, Request
 
-_LONGEST_WAIT_S = 120.0
+_MAX_WAIT_S = 120.0
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -183,11 +183,11 @@ class Server:
         A server that asks for a delay of 0 would otherwise use up all attempts immediately. Its delay holds the whole
         account.
         """
-        server_s = min(_LONGEST_WAIT_S, retry_after_s(error) or 0.0)
+        server_s = min(_MAX_WAIT_S, retry_after_s(error) or 0.0)
         if server_s > 0:
             session.gate.hold(session.account, server_s)
         jitter = random.uniform(0.75, 1.25)  # noqa: S311 - spreads the retries of many callers
-        return min(_LONGEST_WAIT_S, max(self.backoff_s * 2.0 ** (attempt - 1) * jitter, server_s))
+        return min(_MAX_WAIT_S, max(self.backoff_s * 2.0 ** (attempt - 1) * jitter, server_s))
 
     def _report(self, error: Exception, attempt: int, breaker: Breaker, wait_s: float) -> None:
         limit = breaker.health.window.limit(self.concurrency)

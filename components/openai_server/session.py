@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from components.json_value import Json
-from components.openai_server.body import MOST_BYTES
+from components.openai_server.body import MAX_BYTES
 from components.openai_server.breaker import Breaker
 from components.openai_server.connection import Connection
 from components.openai_server.counts import AS_OPENAI, CountedAt
@@ -51,7 +51,7 @@ class Session:
         *,
         max_new_tokens: int = 0,
         counted_at: CountedAt = AS_OPENAI,
-        most_bytes: int = MOST_BYTES,
+        most_bytes: int = MAX_BYTES,
     ) -> Reply:
         """Send one attempt as soon as the gate admits it, and return the reply.
 

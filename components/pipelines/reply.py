@@ -11,9 +11,9 @@ from components.openai_server.reading import as_count
 from components.records import Answer, AnswerState, Request
 from components.user_code.passages import BadReply, GivenPassage, preview, read_fields, read_passages, read_text
 
-MOST_ANSWER_CHARACTERS = 100_000
+MAX_ANSWER_CHARACTERS = 100_000
 """Longer than any answer. A longer text is a document, a log or an error."""
-MOST_SECONDS = 10**9
+MAX_SECONDS = 10**9
 """Longer than any call. Sums over many answers must be finite."""
 
 
@@ -45,8 +45,8 @@ def read_reply(value: object, request_id: str, latency_s: float) -> Answer:
         value = {"answer": value}
     reply = read_fields(value, "the reply", "a string, or a mapping or dataclass with `answer`")
     answer = read_text(reply.get("answer"), "answer")
-    if len(answer) > MOST_ANSWER_CHARACTERS:
-        raise BadReply(f"answer: has {len(answer):,} characters, expected at most {MOST_ANSWER_CHARACTERS:,}")
+    if len(answer) > MAX_ANSWER_CHARACTERS:
+        raise BadReply(f"answer: has {len(answer):,} characters, expected at most {MAX_ANSWER_CHARACTERS:,}")
     stored = {"answer": answer, "passages": _passages(reply.get("passages"))}
     usage = read_fields(reply.get("usage") or {}, "usage", "a mapping with prompt_tokens and completion_tokens")
     seconds = _seconds(reply.get("seconds"))
@@ -87,6 +87,6 @@ def _passages(value: object) -> list[dict[str, object]] | None:
 def _seconds(value: object) -> float | None:
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST_SECONDS:
-        raise BadReply(f"seconds: got {preview(value)}, expected seconds as a number from 0 to {MOST_SECONDS:,}")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_SECONDS:
+        raise BadReply(f"seconds: got {preview(value)}, expected seconds as a number from 0 to {MAX_SECONDS:,}")
     return float(value)

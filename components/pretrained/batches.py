@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 A = TypeVar("A")
 B = TypeVar("B")
 
-MOST_ROWS = 4096
+MAX_ROWS = 4096
 """Maximum number of rows in a batch of short texts."""
 
 
@@ -36,7 +36,7 @@ def length_batches(lengths: ArrayLike, most_padded: int) -> Iterator[NDArray[np.
     first = 0
     while first < len(order):
         longest = max(int(all_lengths[order[first]]), 1)
-        n_rows = min(max(most_padded // longest, 1), MOST_ROWS)
+        n_rows = min(max(most_padded // longest, 1), MAX_ROWS)
         yield order[first : first + n_rows]
         first += n_rows
 

@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 PACKAGES = ("torch", "transformers")
 _BATCH_TOKENS_OF_CPUS = 4096
-_MOST_BATCH_TOKENS = 131_072
+_MAX_BATCH_TOKENS = 131_072
 """Tokens per batch. On an H200, a model of Qwen2-7B's size writes no faster with more."""
 
 _SHARE_OF_FREE_MEMORY = 0.6
@@ -220,7 +220,7 @@ def max_batch_tokens(network: Any) -> int:
     if network.device.type != "cuda":
         return _BATCH_TOKENS_OF_CPUS
     fitting = int(_SHARE_OF_FREE_MEMORY * torch.cuda.mem_get_info(network.device)[0] / _bytes_per_token(network))
-    return min(max(fitting, _BATCH_TOKENS_OF_CPUS), _MOST_BATCH_TOKENS)
+    return min(max(fitting, _BATCH_TOKENS_OF_CPUS), _MAX_BATCH_TOKENS)
 
 
 def _bytes_per_token(network: Any) -> int:

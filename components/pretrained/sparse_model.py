@@ -38,7 +38,7 @@ Weights = tuple[NDArray[np.int32], NDArray[np.float32]]
 _WINDOW_CHARACTERS = 2**20
 """Characters tokenized per call, including padding."""
 
-_MOST_LOGITS = {"cpu": 2**26, "gpu": 2**29}
+_MAX_LOGITS = {"cpu": 2**26, "gpu": 2**29}
 """Most numbers of a batch by the type of device: each token has one per token of the vocabulary."""
 
 
@@ -101,7 +101,7 @@ class SparseModel:
 def _suitable_batch_tokens(encoder: "SparseEncoder") -> int:
     kind = encoder.device.type
     n_ids = encoder.get_embedding_dimension() or 1
-    return max(1, min(default_batch_tokens(kind), _MOST_LOGITS["cpu" if kind == "cpu" else "gpu"] // n_ids))
+    return max(1, min(default_batch_tokens(kind), _MAX_LOGITS["cpu" if kind == "cpu" else "gpu"] // n_ids))
 
 
 @load_once

@@ -18,7 +18,7 @@ from components.pretrained.model_folder import reading_files
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-_LEAST_TOKENS = 3
+_MIN_TOKENS = 3
 """Least `max_length`. Up to two tokens are special, and with these alone all texts would look the same."""
 
 _SMALL = ("*.json", "*.txt", "*.model", "*.metadata")
@@ -74,9 +74,9 @@ def n_positions(model: str, revision: str, folder: str = "") -> int | None:
 
 def max_length_problems(max_length: int | None) -> list[str]:
     """Return an error message if the tokens read per text are too few. None leaves their number to the model."""
-    if max_length is None or max_length >= _LEAST_TOKENS:
+    if max_length is None or max_length >= _MIN_TOKENS:
         return []
-    return [f"max_length: got {max_length}, expected at least {_LEAST_TOKENS}: two of them are special tokens"]
+    return [f"max_length: got {max_length}, expected at least {_MIN_TOKENS}: two of them are special tokens"]
 
 
 def count_tokens(

@@ -10,7 +10,7 @@ from components.openai_server.origin import REDIRECTS, next_address
 if TYPE_CHECKING:
     from httpx import Response, SyncByteStream
 
-MOST_BYTES = 256 << 20
+MAX_BYTES = 256 << 20
 """Maximum size of a reply: the hits of 64 queries to depth 100,000 as JSON."""
 
 
@@ -35,7 +35,7 @@ def _redirect(response: "Response") -> str:
 
 
 def _limit(stream: object) -> "SyncByteStream":
-    """Return the stream with a limit: it raises ComponentError after `MOST_BYTES`."""
+    """Return the stream with a limit: it raises ComponentError after `MAX_BYTES`."""
     from httpx import SyncByteStream
 
     assert isinstance(stream, SyncByteStream)  # the client is synchronous
@@ -46,8 +46,8 @@ def _limit(stream: object) -> "SyncByteStream":
             n_bytes = 0
             for part in whole:
                 n_bytes += len(part)
-                if n_bytes > MOST_BYTES:
-                    raise ComponentError(f"sent a reply of more than {MOST_BYTES >> 20} MiB, which is not read")
+                if n_bytes > MAX_BYTES:
+                    raise ComponentError(f"sent a reply of more than {MAX_BYTES >> 20} MiB, which is not read")
                 yield part
 
         def close(self) -> None:

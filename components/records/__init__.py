@@ -42,7 +42,7 @@ from components.records.hits import (
 )
 from components.records.lazy_sequence import LazySequence
 from components.records.passages import CompressedPassages, Passage, PassagePlaces, Passages
-from components.records.samples import LARGEST_GRADE, Benchmark, Condition, Evidence, Kind, Sample, Turn
+from components.records.samples import MAX_GRADE, Benchmark, Condition, Evidence, Kind, Sample, Turn
 from components.records.scores import (
     AnswerCheck,
     Interval,
@@ -54,7 +54,7 @@ from components.records.scores import (
 )
 
 __all__ = [
-    "LARGEST_GRADE",
+    "MAX_GRADE",
     "AllowedDocuments",
     "Answer",
     "AnswerCheck",

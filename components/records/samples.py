@@ -18,7 +18,7 @@ class Kind(StrEnum):
     CORRECTION = "correction"
 
 
-LARGEST_GRADE = 2**31 - 1
+MAX_GRADE = 2**31 - 1
 """Largest grade of relevance. trec_eval stores grades in 32 bits."""
 
 

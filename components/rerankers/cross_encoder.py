@@ -20,7 +20,7 @@ from components.pretrained.token_limit import model_json
 from components.records import Passages
 from components.rerankers.heads import require_one_score, require_torch_activation
 from components.rerankers.query_chunk_pairs import (
-    LEAST_TOKENS,
+    MIN_TOKENS,
     TextPair,
     count_chunks,
     count_queries,
@@ -81,7 +81,7 @@ class PretrainedCrossEncoder:
     def check(self) -> list[str]:
         """Return error messages about missing packages, an unusable model, and numbers that are too small."""
         problems = checkpoint_problems(self.model, self.revision, _PACKAGES, _NEEDED_BY)
-        return problems + too_small(self, depth=1, max_length=LEAST_TOKENS, batch_tokens=1)
+        return problems + too_small(self, depth=1, max_length=MIN_TOKENS, batch_tokens=1)
 
     def content_hash(self) -> str:
         """Return the SHA-256 (hex) of a local folder, "" for a hub id, which its revision pins.

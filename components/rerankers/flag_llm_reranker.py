@@ -14,9 +14,9 @@ from components.pretrained.model_folder import checkpoint_problems, folder_hash
 from components.pretrained.token_limit import count_tokens, token_limit
 from components.records import Passages
 from components.rerankers.flag_embedding import PACKAGES, flag_scores, load_flag_reranker
-from components.rerankers.query_chunk_pairs import LEAST_TOKENS, distinct_pairs
+from components.rerankers.query_chunk_pairs import MIN_TOKENS, distinct_pairs
 
-_LONGEST_OWN_PROMPT = 128
+_MAX_DEFAULT_PROMPT_TOKENS = 128
 """Tokens for FlagEmbedding's default question, more than any usual tokenizer needs."""
 
 
@@ -48,7 +48,7 @@ class FlagLanguageModel:
     def check(self) -> list[str]:
         """Return error messages about missing packages, an unusable model, and numbers that are too small."""
         problems = checkpoint_problems(self.model, self.revision, PACKAGES, "reranker=flag_llm_reranker")
-        return problems + too_small(self, depth=1, max_length=LEAST_TOKENS, batch_size=1)
+        return problems + too_small(self, depth=1, max_length=MIN_TOKENS, batch_size=1)
 
     def content_hash(self) -> str:
         """Return the SHA-256 (hex) of a local folder, "" for a hub id, which its revision pins.
@@ -75,7 +75,7 @@ class FlagLanguageModel:
         n_readable = token_limit(self.model, self.revision)
         if n_readable is None:
             return self.max_length
-        n_prompt = _LONGEST_OWN_PROMPT if self.prompt is None else self._n_tokens(self.prompt)
+        n_prompt = _MAX_DEFAULT_PROMPT_TOKENS if self.prompt is None else self._n_tokens(self.prompt)
         if n_readable <= n_prompt:
             raise ComponentError(
                 f"model {self.model!r} reads {n_readable} tokens, but the question alone has up to {n_prompt}, "

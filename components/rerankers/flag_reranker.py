@@ -13,7 +13,7 @@ from components.pretrained.dtype import Dtype
 from components.pretrained.model_folder import checkpoint_problems, folder_hash
 from components.records import Passages
 from components.rerankers.flag_embedding import PACKAGES, flag_scores, load_flag_reranker
-from components.rerankers.query_chunk_pairs import LEAST_TOKENS, count_chunks, count_queries, distinct_pairs, pair_limit
+from components.rerankers.query_chunk_pairs import MIN_TOKENS, count_chunks, count_queries, distinct_pairs, pair_limit
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class FlagCrossEncoder:
     def check(self) -> list[str]:
         """Return error messages about missing packages, an unusable model, and numbers out of range."""
         problems = checkpoint_problems(self.model, self.revision, PACKAGES, "reranker=flag_reranker")
-        problems += too_small(self, depth=1, max_length=LEAST_TOKENS, batch_size=1)
+        problems += too_small(self, depth=1, max_length=MIN_TOKENS, batch_size=1)
         if self.dtype is Dtype.BFLOAT16:
             problems.append("dtype: got bfloat16, expected float32 or float16 (reranker=cross_encoder supports it)")
         return problems

@@ -28,7 +28,7 @@ def distinct_pairs(
     return distinct, np.array([index[pair] for pair in texts], dtype=np.int64)
 
 
-LEAST_TOKENS = 8
+MIN_TOKENS = 8
 """Least `max_length` of a pair. Up to four tokens are special; if only these fit, transformers cuts nothing at all."""
 
 

@@ -27,7 +27,7 @@ may begin a word of LaTeX, so the text is read in each way.
 """
 
 _SIGNS = ("%", "\\", "&")
-_MOST_LAYERS = 6
+_MAX_LAYERS = 6
 _MIN_LENGTH = 6
 
 _DROPPED = b"\\'\""
@@ -139,7 +139,7 @@ class _Reading:
 
     def undone(self, raw: bytes) -> bytes:
         """Decode all escapes except single-character ones. Returns the argument if nothing changes."""
-        for _ in range(_MOST_LAYERS):
+        for _ in range(_MAX_LAYERS):
             undone, n_undone = self._escape.subn(self._undone, raw)
             if not n_undone:
                 break
@@ -177,7 +177,7 @@ class _Reading:
     def _layers(self, raw: bytes) -> list[_Edits]:
         """Return the edits that lead to the searched text, in order."""
         layers = []
-        for _ in range(_MOST_LAYERS):
+        for _ in range(_MAX_LAYERS):
             undone, edits = _edited(self._escape, self._undone, raw)
             if not edits.starts:
                 break

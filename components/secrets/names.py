@@ -108,7 +108,7 @@ _PIECE = re.compile(r"[A-Za-z0-9]{12,}")
 _CHANGE = re.compile(r"(?<=[a-z])[A-Z0-9]|(?<=[A-Z])[0-9]|(?<=[0-9])[A-Za-z]")
 _MIN_CHANGES = 3
 _VARIABLE = re.compile(r"(?=.{1,64}$)[A-Z_][A-Z0-9_]*")
-_MOST_DIGITS = 4
+_MAX_DIGITS = 4
 
 
 @lru_cache(4096)
@@ -173,7 +173,7 @@ def looks_random(value: str) -> bool:
 
 def is_variable_name(text: str) -> bool:
     """Return True for the usual name of an environment variable, in capitals. Return False for a key in its place."""
-    is_name = _VARIABLE.fullmatch(text) and sum(map(str.isdigit, text)) <= _MOST_DIGITS
+    is_name = _VARIABLE.fullmatch(text) and sum(map(str.isdigit, text)) <= _MAX_DIGITS
     return bool(is_name) and not KEY_SHAPE.search(text)
 
 

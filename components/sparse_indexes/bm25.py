@@ -28,7 +28,7 @@ _COMPILED_FROM = 1_000_000_000
 
 _COMPILED_NEEDS = "numba"
 
-_LARGEST_K1 = 1_000_000
+_MAX_K1 = 1_000_000
 """Largest `k1`. Scores are linear in term counts long before it, and float32 overflows long after it."""
 
 Found = Iterable[tuple[int, tuple[NDArray[np.int32], NDArray[np.float32]]]]
@@ -89,8 +89,8 @@ class Bm25:
     def check(self) -> list[str]:
         """Return error messages for numbers out of range, and for a formula or a package that the backend lacks."""
         problems = []
-        if not 0 <= self.k1 <= _LARGEST_K1:
-            problems.append(f"k1: got {self.k1}, expected a number in [0, {_LARGEST_K1:,}]")
+        if not 0 <= self.k1 <= _MAX_K1:
+            problems.append(f"k1: got {self.k1}, expected a number in [0, {_MAX_K1:,}]")
         if not 0 <= self.b <= 1:
             problems.append(f"b: got {self.b}, expected a number in [0, 1]")
         if not 0 <= self.max_share_without_hits <= 1:

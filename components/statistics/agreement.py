@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 N_DRAWS = 10_000
 CONFIDENCE = 0.95
-FEWEST_QUESTIONS = 5
+MIN_QUESTIONS = 5
 """With fewer questions, an interval would itself be too uncertain to report."""
 
 _BLOCK_ELEMENTS = 2_000_000
@@ -148,7 +148,7 @@ class _Confusions:
         value = float(statistic(self.observed))
         if np.isnan(value):
             return Measure(None, None)
-        if self.n_questions < FEWEST_QUESTIONS:
+        if self.n_questions < MIN_QUESTIONS:
             return Measure(value, None)
         return Measure(value, self._interval(value, statistic(self._draws), limit))
 

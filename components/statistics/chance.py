@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from components.statistics.contributions import Contributions
 from components.statistics.resampling import TOLERANCE, counts, resampled_sums
 
-_MOST_CLUSTERS_TO_STUDENTISE = 1000
+_MAX_STUDENTISED_CLUSTERS = 1000
 """With more clusters, skewness no longer matters: one tail of a t statistic gains what the other one loses."""
 
 _FEW_DIFFERING = 30
@@ -43,7 +43,7 @@ _NO_SPREAD = 1e-6
 
 def can_be_studentised(cells: Contributions) -> bool:
     """Return True if the bootstrap applies: standard errors are known, and the clusters are few enough to need it."""
-    return cells.has_spread and cells.n_clusters <= _MOST_CLUSTERS_TO_STUDENTISE
+    return cells.has_spread and cells.n_clusters <= _MAX_STUDENTISED_CLUSTERS
 
 
 def standard_errors(differences: Contributions) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from components.statistics.resampling import TOLERANCE, counts
 
-FEWEST_CLUSTERS = 5
+MIN_CLUSTERS = 5
 """With fewer clusters, an interval would itself be too uncertain to report."""
 
 _BLOCK_ELEMENTS = 2_000_000
@@ -82,7 +82,7 @@ def _interval(
 ) -> tuple[float | None, float | None]:
     number: dict[Hashable, int] = {}
     columns = np.array([number.setdefault(cluster, len(number)) for cluster in clusters])
-    if len(number) < FEWEST_CLUSTERS:
+    if len(number) < MIN_CLUSTERS:
         return None, None
     n_at_once = max(1, _BLOCK_ELEMENTS // len(columns))
     alphas = np.concatenate(

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from components.statistics.contributions import Contributions, SampleScores, contributions
 from components.statistics.resampling import TOLERANCE, counts, resampled_sums, swaps
 
-_FEWEST_EFFECTIVE = 20
+_MIN_EFFECTIVE_CLUSTERS = 20
 """Clusters of equal size. With fewer, redrawing gives a poor estimate of the size of the errors."""
 
 
@@ -31,7 +31,7 @@ class SamplingErrors:
     @property
     def is_size_known(self) -> bool:
         """True if the draws are precise enough to subtract. `p` needs fewer clusters."""
-        return self.n_effective >= _FEWEST_EFFECTIVE * (1 - TOLERANCE)
+        return self.n_effective >= _MIN_EFFECTIVE_CLUSTERS * (1 - TOLERANCE)
 
 
 def sampling_errors(scores: SampleScores, n_draws: int, seed: int) -> SamplingErrors | None:

@@ -11,7 +11,7 @@ from components.statistics.contributions import Contributions, SampleScores, con
 from components.statistics.power import critical_value
 from components.statistics.resampling import TOLERANCE, counts, swaps
 
-FEWEST_CLUSTERS = 5
+MIN_CLUSTERS = 5
 """With fewer clusters, there is no interval: the variance between clusters cannot be estimated."""
 
 
@@ -48,7 +48,7 @@ class PairedTest:
 
     The interval is the difference plus and minus the size that chance exceeds with probability 1 - `confidence`, in
     standard errors, by the same resamples. It is at least as wide as Student's interval, and contains 0 if no p-value
-    could exclude 0. Fewer than `FEWEST_CLUSTERS` clusters give no interval.
+    could exclude 0. Fewer than `MIN_CLUSTERS` clusters give no interval.
     Source: Phipson & Smyth 2010, "Permutation P-values Should Never Be Zero"; the sources of `chance`.
     """
 
@@ -126,6 +126,6 @@ def _comparison(
     difference, n_effective = float(differences.values[i]), differences.n_effective
     if not differences.has_spread:
         return Comparison(n, differences.n_clusters, difference, p=p, n_effective=n_effective)
-    is_enough = differences.n_clusters >= FEWEST_CLUSTERS and np.isfinite(width)
+    is_enough = differences.n_clusters >= MIN_CLUSTERS and np.isfinite(width)
     low, high = (difference - width, difference + width) if is_enough else (None, None)
     return Comparison(n, differences.n_clusters, difference, low, high, p, error, differences.df, critical, n_effective)

@@ -19,7 +19,7 @@ from components.statistics.right_or_wrong import RightOrWrong, right_or_wrong
 ALPHA = 0.05
 
 _N_RESAMPLES = 2_000
-_MOST_CELLS_TESTED = 20
+_MAX_TESTED_CELLS = 20
 """Cells of an earlier sweep, used to measure how far its samples are from normal noise. More cells take long and add
 little.
 """
@@ -106,7 +106,7 @@ def measured_precision(scores: SampleScores, *, larger_is_better: bool) -> Preci
 
 
 def _excess(scores: SampleScores, order: NDArray[np.intp]) -> float:
-    tested = order[:_MOST_CELLS_TESTED]
+    tested = order[:_MAX_TESTED_CELLS]
     some = SampleScores(scores.statistics[:, tested], scores.clusters, scores.strata, scores.combine)
     # It does not matter here which cells are the best, so either direction works.
     critical = best_cells(some, larger_is_better=True, alpha=ALPHA, n_resamples=_N_RESAMPLES, seed=0).critical

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-_MOST = 0.9
+_MAX_STAKE = 0.9
 """The largest share of the wealth that a bet may lose."""
 
 _VARIANCE = 0.06
@@ -35,7 +35,7 @@ _EVERY = 5
 
 _TOLERANCE = 1e-9
 
-_ORDERS, _MOST_SAMPLES = (3, 20), 20_000
+_ORDERS, _MAX_SAMPLES = (3, 20), 20_000
 """Fewest and most orders of a forecast, and their samples: the share varies less over many samples."""
 
 Floats = NDArray[np.float64]
@@ -110,7 +110,7 @@ def log_wealth(bets: Bets, n_samples: int, margin: float | Floats = 0.0) -> Floa
     variance = (bets.squares + _VARIANCE) / (bets.n_before + 1) - mean**2
     gap = needed - mean
     can_lose = np.where(needed < 1, 1 - needed, np.inf)
-    bet = np.clip(gap / (variance + gap**2), 0, _MOST / can_lose)
+    bet = np.clip(gap / (variance + gap**2), 0, _MAX_STAKE / can_lose)
     grown: Floats = np.log1p(-bet * (bets.difference - needed)).cumsum(axis=0)
     return grown
 
@@ -344,7 +344,7 @@ def forecast(
 ) -> float:
     """Return the share of all answers that a race over such scores requests: the mean over replays in random orders."""
     random = np.random.default_rng(0)
-    n_orders = int(np.clip(_MOST_SAMPLES // max(1, len(scores)), *_ORDERS))
+    n_orders = int(np.clip(_MAX_SAMPLES // max(1, len(scores)), *_ORDERS))
     orders = [random.permutation(len(scores)) for _ in range(n_orders)]
     races = [replay(scores[order], rules, None if members is None else members[order], costs) for order in orders]
     return float(np.mean([race.share for race in races]))

@@ -10,7 +10,7 @@ from components.statistics.resampling import counts
 
 N_RESAMPLES = 2_000
 CONFIDENCE = 0.95
-FEWEST_CLUSTERS = 20
+MIN_CLUSTERS = 20
 """Clusters of equal size. With fewer, percentiles of resampled clusters are too narrow for a variance."""
 
 Values = NDArray[np.float64]
@@ -20,7 +20,7 @@ Values = NDArray[np.float64]
 class Variance:
     """A component of variance with its interval. `value` is 0 if the estimate is negative, which happens by chance.
 
-    `low` and `high` are None with fewer than `FEWEST_CLUSTERS` clusters.
+    `low` and `high` are None with fewer than `MIN_CLUSTERS` clusters.
     """
 
     value: float
@@ -82,7 +82,7 @@ def variance_split(values: Values, clusters: NDArray[np.int64], seed: int = 0) -
     sums = _sums_by_cluster(values, clusters)
     shape = values.shape[1:]
     value = _components(sums.sum(axis=0)[np.newaxis], shape)[0]
-    bounds = _bounds(sums, shape, seed) if n_effective(clusters) >= FEWEST_CLUSTERS else [(None, None)] * len(value)
+    bounds = _bounds(sums, shape, seed) if n_effective(clusters) >= MIN_CLUSTERS else [(None, None)] * len(value)
     sample, generation, judge = (
         Variance(max(0.0, float(one)), low, high) for one, (low, high) in zip(value, bounds, strict=True)
     )

@@ -14,7 +14,7 @@ from components.statistics.contributions import SampleScores
 
 _ROUNDING = 1e-12
 
-_FEWEST_CLUSTERS = 15
+_MIN_CLUSTERS = 15
 """With fewer clusters, cells agree in too many of them for a reliable estimate. In simulations of 8 to 14 clusters, the
 predicted difference was found in only a third to two thirds of cases.
 """
@@ -62,7 +62,7 @@ def right_or_wrong(scores: SampleScores, weights: NDArray[np.float64]) -> list[R
     weighted = values * _sample_weights(scores.strata)[:, np.newaxis]
     means, both = weighted.sum(axis=0), values.T @ weighted
     disagreements = means[:, np.newaxis] + means - 2 * both
-    is_enough = len(np.unique(scores.clusters)) >= _FEWEST_CLUSTERS
+    is_enough = len(np.unique(scores.clusters)) >= _MIN_CLUSTERS
     return [_measure_difference(means, disagreements, contrast, is_enough=is_enough) for contrast in weights.T]
 
 

@@ -23,7 +23,7 @@ _ANOTHER_MATTER, _ANOTHER_MATTER_OF_ONE_TEXT = 2, 5
 The first number applies to each of the two questions. The second applies to both together if they share a document, so
 that a single replaced word does not make a different question.
 """
-_FEWEST_SHARED = 0.5
+_MIN_SHARED_PARTS = 0.5
 
 Parts = frozenset[str]
 
@@ -119,4 +119,4 @@ def _have_one_answer(one: ComparedQuestions, other: ComparedQuestions) -> bool:
 
 def _agree(one: tuple[Parts, frozenset[str]], other: tuple[Parts, frozenset[str]]) -> bool:
     (fewer, fewer_numbers), (more, more_numbers) = sorted((one, other), key=lambda reference: len(reference[0]))
-    return fewer_numbers <= more_numbers and len(fewer & more) >= _FEWEST_SHARED * len(fewer)
+    return fewer_numbers <= more_numbers and len(fewer & more) >= _MIN_SHARED_PARTS * len(fewer)

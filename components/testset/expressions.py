@@ -10,8 +10,8 @@ from operator import add, mul, sub, truediv
 
 from components.testset.quantities import SCALES, Quantity, quantities
 
-LONGEST = 500
-_LARGEST_EXPONENT, _LARGEST_VALUE = 200.0, 1e30
+MAX_CHARACTERS = 500
+_MAX_EXPONENT, _MAX_VALUE = 200.0, 1e30
 
 _SIGNS = str.maketrans(
     {"×": "*", "✕": "*", "·": "*", "÷": "/", "∕": "/", "−": "-", "–": "-", "—": "-", "[": "(", "]": ")"}
@@ -48,11 +48,11 @@ def compute(expression: str) -> ComputedValue:
     It may contain percent signs, thousands separators, units of ten thousand, and a currency or another unit beside a
     number. If it contains equals signs, the first part with an operator counts.
 
-    Raises UnreadableExpression for anything else, for more than `LONGEST` characters, exponents above 200, a division
-    by zero, and a value that is not a real number up to 1e30.
+    Raises UnreadableExpression for anything else, more than `MAX_CHARACTERS` characters, exponents above 200, a
+    division by zero, and a value that is not a real number up to 1e30.
     """
-    if len(expression) > LONGEST:
-        raise UnreadableExpression(f"{len(expression)} characters, at most {LONGEST} are read")
+    if len(expression) > MAX_CHARACTERS:
+        raise UnreadableExpression(f"{len(expression)} characters, at most {MAX_CHARACTERS} are read")
     plain = _computing_part(unicodedata.normalize("NFKC", expression).translate(_SIGNS))
     try:
         tree = ast.parse(_NUMBER.sub(_to_python, plain).replace("^", "**").strip(), mode="eval")
@@ -89,8 +89,8 @@ def _value(node: ast.expr) -> float:
             return -_value(operand) if isinstance(sign, ast.USub) else _value(operand)
         case ast.BinOp(left=left, op=ast.Pow(), right=right):
             exponent = _value(right)
-            if abs(exponent) > _LARGEST_EXPONENT:
-                raise ValueError(f"an exponent of {exponent:g}, at most {_LARGEST_EXPONENT:g} is read")
+            if abs(exponent) > _MAX_EXPONENT:
+                raise ValueError(f"an exponent of {exponent:g}, at most {_MAX_EXPONENT:g} is read")
             return _require_bounded(_value(left) ** exponent)
         case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _OPERATIONS:
             return _require_bounded(_OPERATIONS[type(operator)](_value(left), _value(right)))
@@ -98,7 +98,7 @@ def _value(node: ast.expr) -> float:
 
 
 def _require_bounded(value: float | complex) -> float:
-    if isinstance(value, complex) or not math.isfinite(value) or abs(value) > _LARGEST_VALUE:
+    if isinstance(value, complex) or not math.isfinite(value) or abs(value) > _MAX_VALUE:
         raise ValueError("its value is not a real number within bounds")
     return value
 

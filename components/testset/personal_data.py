@@ -18,7 +18,7 @@ _PHONE = re.compile(
 )
 _IDENTITY = re.compile(r"(?<![\dA-Za-z])(\d{6})(\d{4})(\d{2})(\d{2})\d{3}[\dXx](?![\dA-Za-z])", re.ASCII)
 _CARD = re.compile(r"(?<![\d.,A-Za-z-])[2-6](?:[ -]?\d){12,18}(?![\dA-Za-z]|[.,-]\d)", re.ASCII)
-_FEWEST_PHONE_DIGITS, _MOST_PHONE_DIGITS = 9, 15
+_MIN_PHONE_DIGITS, _MAX_PHONE_DIGITS = 9, 15
 
 _IDENTITY_WEIGHTS = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
 _IDENTITY_CHECKS = "10X98765432"
@@ -64,4 +64,4 @@ def _satisfies_luhn(number: str) -> bool:
 
 
 def _is_phone_length(number: str) -> bool:
-    return _FEWEST_PHONE_DIGITS <= sum(map(str.isdigit, number)) <= _MOST_PHONE_DIGITS
+    return _MIN_PHONE_DIGITS <= sum(map(str.isdigit, number)) <= _MAX_PHONE_DIGITS

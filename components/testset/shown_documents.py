@@ -6,7 +6,7 @@ from components.testset.quotes import numbered_sentences
 from components.testset.records import Extract
 from components.testset.wording import quote_text
 
-_LONGEST_TITLE = 200
+_MAX_TITLE_CHARACTERS = 200
 
 
 def shown_documents(extracts: Sequence[Extract]) -> str:
@@ -20,7 +20,9 @@ def shown_documents(extracts: Sequence[Extract]) -> str:
         first = extracts[extract].start
         lines[extract].append(f"[{number}] {quote_text(extracts[extract].text[start - first : end - first])}")
     documents = [
-        "\n".join([f"<document {n}>{quote_text(extract.title)[:_LONGEST_TITLE]}", *sentences, f"</document {n}>"])
+        "\n".join(
+            [f"<document {n}>{quote_text(extract.title)[:_MAX_TITLE_CHARACTERS]}", *sentences, f"</document {n}>"]
+        )
         for n, (extract, sentences) in enumerate(zip(extracts, lines, strict=True), 1)
     ]
     return "\n\n".join(documents)

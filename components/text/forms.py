@@ -96,7 +96,7 @@ def _sacrebleu(tokenizer_name: str) -> Callable[[str], str]:
 _OTHER_THAN_CHINESE = re.compile("([^\u3001-\u3011\u4e00-\u9fa5\uff01-\uff5e]+)")
 """Runs of characters that SacreBLEU may not treat as Chinese. Including some that it does is harmless."""
 _ANY_CHINESE = "一"
-_LONGEST_RUN = 50
+_MAX_RUN_LENGTH = 50
 _short_run_tokenizer = cache(_sacrebleu)
 
 
@@ -113,7 +113,7 @@ def _chinese_tokens(text: str, tokenize: Callable[[str], str]) -> Sequence[str]:
             tokens.extend(piece)
             continue
         before, after = bool(pieces[index - 1]), bool(pieces[index + 1])
-        if len(piece) <= _LONGEST_RUN:
+        if len(piece) <= _MAX_RUN_LENGTH:
             tokens.extend(_tokenize_short_run(piece, before, after))
         else:
             tokens.extend(_tokenize_run(piece, before, after, tokenize))

@@ -17,9 +17,9 @@ NAMES = {
 _N_TEXTS, _N_CHARACTERS = 500, 1000
 """Limits of the sample to examine: the beginnings of the first texts."""
 _LATIN_WORD = re.compile(r"[a-zà-öø-ÿœß]+")
-_MOST = 0.7
-_FEWEST_KANA = 0.1
-_FEWEST_STOP_WORDS = 0.08
+_MIN_SCRIPT_SHARE = 0.7
+_MIN_KANA = 0.1
+_MIN_STOP_WORDS = 0.08
 _CHARACTERS_OF_A_WORD = 5
 """Makes a Latin word weigh as much as a Chinese character."""
 
@@ -31,12 +31,12 @@ def detect_language(texts: Iterable[str]) -> str:
     total = scripts.total()
     if not total:
         return UNKNOWN
-    if scripts["hangul"] >= _MOST * total:
+    if scripts["hangul"] >= _MIN_SCRIPT_SHARE * total:
         return "ko"
     east_asian = scripts["han"] + scripts["kana"]
-    if east_asian >= _MOST * total:
-        return "ja" if scripts["kana"] >= _FEWEST_KANA * east_asian else "zh"
-    return _latin_language(beginnings) if scripts["latin"] >= _MOST * total else UNKNOWN
+    if east_asian >= _MIN_SCRIPT_SHARE * total:
+        return "ja" if scripts["kana"] >= _MIN_KANA * east_asian else "zh"
+    return _latin_language(beginnings) if scripts["latin"] >= _MIN_SCRIPT_SHARE * total else UNKNOWN
 
 
 @cache
@@ -76,7 +76,7 @@ def _latin_language(texts: Iterable[str]) -> str:
         language: sum(words[word] for word in stop_words) / total for language, stop_words in function_words().items()
     }
     best = max(shares, key=shares.__getitem__)
-    return best if shares[best] >= _FEWEST_STOP_WORDS else UNKNOWN
+    return best if shares[best] >= _MIN_STOP_WORDS else UNKNOWN
 
 
 @cache

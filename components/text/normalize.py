@@ -57,7 +57,7 @@ def answer_form(text: str) -> str:
     NFKC turns full-width punctuation and digits into ASCII before punctuation is removed. Numbers keep their value (see
     `mark_numbers`): 12.5 keeps its point, -3 its sign, 1,000 becomes 1000, and 1/2 becomes two numbers.
     """
-    return _recent_answer_form(text) if len(text) <= _LONGEST_ANSWER else _answer_form(text)
+    return _recent_answer_form(text) if len(text) <= _MAX_ANSWER_CHARACTERS else _answer_form(text)
 
 
 def _answer_form(text: str) -> str:
@@ -65,7 +65,7 @@ def _answer_form(text: str) -> str:
     return restore_numbers(" ".join(text.translate(_VISIBLE).split()))
 
 
-_LONGEST_ANSWER = 1000
+_MAX_ANSWER_CHARACTERS = 1000
 """Longest text to cache: metrics and cells share the forms of equal answers. Longer texts are documents."""
 _recent_answer_form = lru_cache(maxsize=20_000)(_answer_form)
 

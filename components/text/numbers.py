@@ -28,7 +28,7 @@ _LEADING_POINT = re.compile(r"(?<![\w.)\]%])\.(?=\d)")
 _DECIMAL_POINT = re.compile(r"(?<=\d)\.(?=\d)")
 _BETWEEN_DIGITS = re.compile(rf"(?<=\d)[^\w\s{POINT}{MINUS}]+(?={MINUS}?\d)|(?<=\d)(?={MINUS})")
 _RESTORED = str.maketrans({POINT: ".", MINUS: "-"})
-_LONGEST_NUMBER = 40
+_MAX_NUMBER_CHARACTERS = 40
 
 
 def mark_numbers(text: str) -> str:
@@ -68,4 +68,4 @@ def _is_value(text: str, dash: int, number: int) -> bool:
     """
     if _RANGE.search(text[max(0, dash - 4) : dash]):
         return False
-    return text[dash - 1] in _INTRODUCES_VALUE or bool(_QUANTITY.match(text[number : number + _LONGEST_NUMBER]))
+    return text[dash - 1] in _INTRODUCES_VALUE or bool(_QUANTITY.match(text[number : number + _MAX_NUMBER_CHARACTERS]))

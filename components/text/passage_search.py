@@ -12,7 +12,7 @@ from components.gold_copies import MIN_OVERLAP
 from components.records import Documents
 from components.text.shared_passages import RUN, Segment, SharedPassages, contained_number_share, segments
 
-_MOST_CANDIDATES = 20
+_MAX_CANDIDATES = 20
 """Most documents that are searched for a near copy. Text in more of them is boilerplate."""
 
 
@@ -90,7 +90,7 @@ def _locate(
             return Place(document, at, at + len(text), is_exact=True)
     if len("".join(text.split())) < RUN:
         return None
-    for document in ordered[:_MOST_CANDIDATES]:
+    for document in ordered[:_MAX_CANDIDATES]:
         if span := _find_near(text, documents.texts[document]):
             return Place(document, *span, is_exact=False)
     return None

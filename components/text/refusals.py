@@ -13,7 +13,7 @@ ABSTENTIONS = ("insufficient information", "信息不足")
 anywhere in an answer.
 """
 
-_N_CHARACTERS_SEARCHED, _LONGEST_REFUSAL = 60, 200
+_N_CHARACTERS_SEARCHED, _MAX_REFUSAL_CHARACTERS = 60, 200
 """A refusal says so at its beginning. A long text with such a beginning usually answers after all."""
 
 _CHINESE = (
@@ -47,7 +47,7 @@ def is_refusal(answer: str) -> bool:
     form = form_to_search(answer)
     if any(contains(form, phrase) for phrase in ABSTENTIONS):
         return True
-    return len(form) < _LONGEST_REFUSAL and _refusals().search(form[:_N_CHARACTERS_SEARCHED]) is not None
+    return len(form) < _MAX_REFUSAL_CHARACTERS and _refusals().search(form[:_N_CHARACTERS_SEARCHED]) is not None
 
 
 @cache

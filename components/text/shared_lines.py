@@ -6,9 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-_N_PAGE_LINES, _FEWEST_PAGES, _LEAST_SHARE_OF_PAGES = 3, 3, 1 / 3
-_N_DOCUMENT_LINES, _FEWEST_DOCUMENTS, _LEAST_SHARE_OF_DOCUMENTS = 12, 5, 1 / 2
-_LONGEST_HEAD = 200
+_N_PAGE_LINES, _MIN_PAGES, _MIN_SHARE_OF_PAGES = 3, 3, 1 / 3
+_N_DOCUMENT_LINES, _MIN_DOCUMENTS, _MIN_SHARE_OF_DOCUMENTS = 12, 5, 1 / 2
+_MAX_HEAD_CHARACTERS = 200
 _NUMBER = re.compile(r"\d{1,6}")
 
 
@@ -20,9 +20,9 @@ def strip_running_heads(text: str) -> str:
     them grows with the number of the page.
     """
     pages = [page.split("\n") for page in text.split("\f")]
-    if len(pages) < _FEWEST_PAGES:
+    if len(pages) < _MIN_PAGES:
         return text
-    fewest = max(_FEWEST_PAGES, _LEAST_SHARE_OF_PAGES * len(pages))
+    fewest = max(_MIN_PAGES, _MIN_SHARE_OF_PAGES * len(pages))
     for is_bottom in (False, True):
         forms = [
             [set(_forms(line, number)) for line in _edge(page, _N_PAGE_LINES, is_bottom)]
@@ -43,9 +43,9 @@ def strip_shared_edges(texts: Sequence[str]) -> list[str]:
     would lose all its lines stays unchanged.
     """
     documents = [text.split("\n") for text in texts]
-    if len(documents) < _FEWEST_DOCUMENTS:
+    if len(documents) < _MIN_DOCUMENTS:
         return list(texts)
-    fewest = max(_FEWEST_DOCUMENTS, _LEAST_SHARE_OF_DOCUMENTS * len(documents))
+    fewest = max(_MIN_DOCUMENTS, _MIN_SHARE_OF_DOCUMENTS * len(documents))
     for is_bottom in (False, True):
         edges = [_edge(lines, _N_DOCUMENT_LINES, is_bottom) for lines in documents]
         n_documents = Counter(line for edge in edges for line in set(edge))
@@ -63,7 +63,7 @@ def _forms(line: str, page: int) -> Iterator[str]:
 
     A line that is too long for a running head has no form.
     """
-    if len(line) > _LONGEST_HEAD:
+    if len(line) > _MAX_HEAD_CHARACTERS:
         return
     yield line
     for number in _NUMBER.finditer(line):

@@ -17,7 +17,7 @@ RUN = 10
 """Characters per run: long enough that few runs are shared by chance, short enough that an edit costs little."""
 
 _BATCH = 1024
-_MOST_PAIRS = 2_000_000
+_MAX_PAIRS = 2_000_000
 """Maximum number of places to compare per passage and document. Several copies of a filing fit, endless dots do not."""
 _N_CODES, _LAST_SPACE = 0x110000, 0x3000
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
@@ -134,7 +134,7 @@ def _shared_runs(passage: Hashes, document: Hashes) -> tuple[Ints, Ints]:
     order = np.argsort(document, kind="stable")
     ordered = document[order]
     first = np.searchsorted(ordered, passage, side="left")
-    n = np.minimum(np.searchsorted(ordered, passage, side="right") - first, max(1, _MOST_PAIRS // max(1, len(passage))))
+    n = np.minimum(np.searchsorted(ordered, passage, side="right") - first, max(1, _MAX_PAIRS // max(1, len(passage))))
     in_document = order[np.arange(n.sum()) + np.repeat(first - np.cumsum(n) + n, n)]
     return np.repeat(np.arange(len(passage)), n), in_document
 

@@ -17,8 +17,8 @@ def _number(unit: str) -> int:
     return int.from_bytes(blake2b(unit.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big") >> 1
 
 
-_MOST_WORDS = 1_000_000
-_LONGEST_WORD = 32
+_MAX_WORDS = 1_000_000
+_MAX_WORD_CHARACTERS = 32
 """Longer units, such as whole answers, rarely recur and are not cached."""
 
 
@@ -27,8 +27,8 @@ class _Numbers(dict[str, int]):
 
     def __missing__(self, unit: str) -> int:
         number = _number(unit)
-        if len(unit) <= _LONGEST_WORD:
-            if len(self) >= _MOST_WORDS:
+        if len(unit) <= _MAX_WORD_CHARACTERS:
+            if len(self) >= _MAX_WORDS:
                 self.clear()
             self[unit] = number
         return number

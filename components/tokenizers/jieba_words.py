@@ -62,12 +62,12 @@ def _cut_uncached(text: str, hmm: bool) -> tuple[str, ...]:
 
 
 _cut_answer = lru_cache(maxsize=50_000)(_cut_uncached)
-_LONGEST_ANSWER = 1000
+_MAX_ANSWER_CHARACTERS = 1000
 """Longest text to cache. Longer texts are documents, which are split only once."""
 
 
 def _cut(text: str, hmm: bool) -> tuple[str, ...]:
-    return _cut_answer(text, hmm) if len(text) <= _LONGEST_ANSWER else _cut_uncached(text, hmm)
+    return _cut_answer(text, hmm) if len(text) <= _MAX_ANSWER_CHARACTERS else _cut_uncached(text, hmm)
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from components.secrets.mask import shortened_value
 from components.text.normalize import whole_characters
 
-MOST_PASSAGES = 1_000
-MOST_PASSAGE_CHARACTERS = 10_000_000
+MAX_PASSAGES = 1_000
+MAX_PASSAGE_CHARACTERS = 10_000_000
 """Most characters of all passages of a reply."""
 
 _SHOWN_CHARACTERS = 60
@@ -42,12 +42,12 @@ def read_passages(value: object) -> list[GivenPassage]:
     """
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise BadReply(f"passages: got {preview(value)}, expected a list of texts, or of records with `text`")
-    if len(value) > MOST_PASSAGES:
-        raise BadReply(f"passages: got {len(value):,}, expected at most {MOST_PASSAGES:,}")
+    if len(value) > MAX_PASSAGES:
+        raise BadReply(f"passages: got {len(value):,}, expected at most {MAX_PASSAGES:,}")
     passages = [_passage(passage, f"passages[{index}]") for index, passage in enumerate(value)]
     n_characters = sum(len(passage.text) for passage in passages)
-    if n_characters > MOST_PASSAGE_CHARACTERS:
-        raise BadReply(f"passages: have {n_characters:,} characters, expected at most {MOST_PASSAGE_CHARACTERS:,}")
+    if n_characters > MAX_PASSAGE_CHARACTERS:
+        raise BadReply(f"passages: have {n_characters:,} characters, expected at most {MAX_PASSAGE_CHARACTERS:,}")
     return passages
 
 

@@ -14,13 +14,13 @@ from components.vector_indexes.mapped import row_blocks
 
 Position = TypeVar("Position", bound=np.integer)
 
-_MOST_ON_GPU = 2048
+_MAX_GPU_HITS = 2048
 """Maximum number of hits per query that FAISS supports on a GPU."""
 
 _RESERVED = 3 << 29
 """Bytes of GPU memory reserved for FAISS's computation: 1.5 GiB."""
 
-_LEAST = 1 << 28
+_MIN_BYTES = 1 << 28
 """Least bytes for vectors on the GPU, 256 MiB: with less, a search would only copy."""
 
 _QUERIES_AT_ONCE = 16_384
@@ -95,15 +95,15 @@ def _obstacle(n: int) -> str:
     """Return why a search cannot run on a GPU and what to do about it, "" if it can."""
     if not n_gpus():
         return f"FAISS finds no GPU here: {_remedy()}"
-    if n > _MOST_ON_GPU:
-        return f"the search needs {n:,} hits per query, and a GPU supports {_MOST_ON_GPU:,}: reduce the depth"
+    if n > _MAX_GPU_HITS:
+        return f"the search needs {n:,} hits per query, and a GPU supports {_MAX_GPU_HITS:,}: reduce the depth"
     try:
         free = free_gpu_bytes()
     except OSError as error:
         return f"CUDA does not report its free memory ({error}): {_remedy()}"
-    if free < _RESERVED + _LEAST:
+    if free < _RESERVED + _MIN_BYTES:
         return (
-            f"{free / 2**30:.1f} GiB of its memory are free, and {(_RESERVED + _LEAST) / 2**30:.2f} are needed: "
+            f"{free / 2**30:.1f} GiB of its memory are free, and {(_RESERVED + _MIN_BYTES) / 2**30:.2f} are needed: "
             "check for other processes on it (nvidia-smi)"
         )
     return ""

@@ -42,7 +42,7 @@ R = TypeVar("R")
 _N_TRIES = 3
 """Number of attempts for a stage if its inputs disappear while it reads them."""
 
-_LONGEST_REASON = 10_000
+_MAX_REASON_CHARACTERS = 10_000
 """Characters of an error that results repeat."""
 
 _SYNC_ABOVE_S = 5.0
@@ -370,8 +370,8 @@ def _failure(stage: AnyStage, error: Exception) -> StageRun:
     trace = "".join(traceback.format_exception(error))
     # The message may contain half of a character, as names of files that are not UTF-8 do; results are UTF-8.
     reason, trace = (whole_characters(masked(text)) for text in (f"{stage.title}: {message}", trace))
-    if n_left := len(reason[_LONGEST_REASON:]):
-        reason = f"{reason[:_LONGEST_REASON]} ... ({n_left:,} more characters are in error.txt)"
+    if n_left := len(reason[_MAX_REASON_CHARACTERS:]):
+        reason = f"{reason[:_MAX_REASON_CHARACTERS]} ... ({n_left:,} more characters are in error.txt)"
     return StageRun(stage.key, stage.kind, error=reason, trace=trace)
 
 

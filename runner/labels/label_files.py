@@ -48,7 +48,7 @@ _RANGES = re.compile(
 )
 """The rest of a label that states a range, such as 1-2, or a date that a spreadsheet made of one: 2-Jan, 01. Feb."""
 
-_LONGEST_SHOWN = 80
+_MAX_SHOWN_CHARACTERS = 80
 _LABEL_COLUMN, _REASON_COLUMN = "label:", "reason:"
 _REASON_CONTROL = "reason_"
 """Prefix of the names of text areas in Label Studio that ask for the reason of a grade."""
@@ -214,7 +214,7 @@ def _grade(value: object, location: str) -> int:
         if value.strip().lower() in ("n/a", "na", "not applicable", "not_applicable"):
             return NOT_APPLICABLE
     raise DataError(
-        f"{location}: got the label {shortened_value(value, _LONGEST_SHOWN)}, expected a whole number or n/a"
+        f"{location}: got the label {shortened_value(value, _MAX_SHOWN_CHARACTERS)}, expected a whole number or n/a"
     )
 
 

@@ -18,7 +18,7 @@ from runner.launch.hydra_state import isolated_hydra
 from runner.launch.overrides import refuse_secrets
 from runner.results.cell_axes import parse_override_key
 
-_MOST_OPTIONS = 4
+_MAX_OPTIONS = 4
 """Most options of a group that a message lists."""
 
 
@@ -105,8 +105,8 @@ def _advice(key: str, missing: str, overrides: Sequence[str]) -> str:
     chosen = _chosen_options(group, overrides)
     having = [option for option, fields in fields_of_options.items() if field in fields]
     if having:
-        more = f" and {len(having) - _MOST_OPTIONS} more" if len(having) > _MOST_OPTIONS else ""
-        options = f"{', '.join(having[:_MOST_OPTIONS])}{more}"
+        more = f" and {len(having) - _MAX_OPTIONS} more" if len(having) > _MAX_OPTIONS else ""
+        options = f"{', '.join(having[:_MAX_OPTIONS])}{more}"
         if len(chosen) == 1:
             return f"{key}: {group}={chosen[0]} has no such field, only {options} has"
         return f"{key}: no chosen {group} has this field, only {options}"

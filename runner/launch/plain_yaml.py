@@ -4,7 +4,7 @@ import codecs
 
 import yaml
 
-_DEEPEST, _MOST_NODES, _LONGEST_NUMBER = 100, 1_000_000, 1000
+_DEEPEST, _MAX_NODES, _MAX_NUMBER_CHARACTERS = 100, 1_000_000, 1000
 
 
 def require_plain_yaml(content: bytes) -> None:
@@ -44,8 +44,12 @@ class _NodeCount:
         elif isinstance(event, yaml.ScalarEvent):
             if not self._n and event.value:
                 raise ValueError("it contains a single value, expected names with values")
-            if len(event.value) > _LONGEST_NUMBER and event.implicit[0] and event.value.lstrip("+-")[:1].isdigit():
-                raise ValueError(f"a number of more than {_LONGEST_NUMBER:,} digits")
+            if (
+                len(event.value) > _MAX_NUMBER_CHARACTERS
+                and event.implicit[0]
+                and event.value.lstrip("+-")[:1].isdigit()
+            ):
+                raise ValueError(f"a number of more than {_MAX_NUMBER_CHARACTERS:,} digits")
             self._n += 1
             self._name(event.anchor, 1)
         self._require_few()
@@ -57,5 +61,5 @@ class _NodeCount:
     def _require_few(self) -> None:
         if len(self._open) > _DEEPEST:
             raise ValueError(f"it is nested more than {_DEEPEST} levels deep")
-        if self._n > _MOST_NODES:
-            raise ValueError(f"its aliases stand for more than {_MOST_NODES:,} values")
+        if self._n > _MAX_NODES:
+            raise ValueError(f"its aliases stand for more than {_MAX_NODES:,} values")

@@ -24,7 +24,7 @@ from runner.pipeline.scoring.score_stages import Scoring
 RunStages = Callable[[Sequence[AnyStage]], Iterable[StageRun]]
 Floats = NDArray[np.float64]
 
-_MOST_LIVE = 10
+_MAX_LISTED_CELLS = 10
 """Live cells that are listed if a budget ends the sweep."""
 
 
@@ -121,7 +121,7 @@ class SweepRace:
         behind = sorted((self._race.shortfall(index), self._planned.cells[index].cell_id) for index in live)
         lines = [
             f"race: {cell_id} is live after {self._race.n_seen:,} samples, at least {shortfall:.4f} behind the winner"
-            for shortfall, cell_id in behind[:_MOST_LIVE]
+            for shortfall, cell_id in behind[:_MAX_LISTED_CELLS]
         ]
-        more = len(behind) - _MOST_LIVE
+        more = len(behind) - _MAX_LISTED_CELLS
         return [*lines, *([f"race: {more:,} more cells are live, further behind or as far"] if more > 0 else [])]

@@ -37,7 +37,7 @@ grid_launcher.register()
 _OWN_FOLDERS = ("--config-", "-cd", "-cp")
 """Options that name a user's configuration, whose search path may name packages."""
 
-_LONGEST_QUOTE = 300
+_MAX_QUOTED_CHARACTERS = 300
 """Most characters of a path that a message quotes."""
 
 
@@ -170,7 +170,7 @@ def run_hydra() -> None:
         sys.exit(EXIT_INTERRUPTED)
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
-            name = shortened(repr(error.filename), _LONGEST_QUOTE)
+            name = shortened(repr(error.filename), _MAX_QUOTED_CHARACTERS)
             say_error(f"{name}: a path or an option of a group that is too long for the file system; shorten it")
             sys.exit(EXIT_NOT_RUN)
         say_error(f"run.results_dir: cannot write to it: {error}; choose another run.results_dir")

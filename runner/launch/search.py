@@ -20,7 +20,7 @@ from runner.pipeline.planned import Loaded, PlannedCell, SweepPlan, collect_plan
 from runner.results import CellResult
 from runner.results.partial_sweeps import OPTIMISTIC, chose_by_scores, search_text
 
-_MOST_REPEATED = 1000
+_MAX_REPEATED_PROPOSALS = 1000
 """Proposals in a row that equal earlier cells, after which the search ends."""
 
 
@@ -74,13 +74,13 @@ class SweepSearch:
 
     @property
     def _is_over(self) -> bool:
-        return len(self._numbers) >= self.planned.settings.n_cells or self._n_repeated >= _MOST_REPEATED
+        return len(self._numbers) >= self.planned.settings.n_cells or self._n_repeated >= _MAX_REPEATED_PROPOSALS
 
     def _new_cells(self, waiting: list[Point]) -> list[PlannedCell]:
         """Take points from `waiting` until they fill a batch of new cells. Points whose cell exists are skipped."""
         cells: list[PlannedCell] = []
         limit = min(self.planned.settings.batch, self.planned.settings.n_cells - len(self._numbers))
-        while waiting and len(cells) < limit and self._n_repeated < _MOST_REPEATED:
+        while waiting and len(cells) < limit and self._n_repeated < _MAX_REPEATED_PROPOSALS:
             point = waiting.pop(0)
             cell = None if point in self._cell_of else self._planned_cell(point)
             self._n_repeated = 0 if cell else self._n_repeated + 1
@@ -153,8 +153,11 @@ class SweepSearch:
         """Yield lines about the search that has ended. `folder` is the sweep's folder, quoted for a shell."""
         described = self.describe()
         yield f"{search_text(described)}{self._reached()}"
-        if self._n_repeated >= _MOST_REPEATED:
-            yield f"search: {_MOST_REPEATED:,} proposals in a row equalled earlier cells, so there may be no other cell"
+        if self._n_repeated >= _MAX_REPEATED_PROPOSALS:
+            yield (
+                f"search: {_MAX_REPEATED_PROPOSALS:,} proposals in a row equalled earlier cells, so there may be no "
+                "other cell"
+            )
         for reason, n in self._invalid.items():
             yield f"search: {n:,} proposal{'s' if n > 1 else ''} left out: {reason}"
         if chose_by_scores(described):

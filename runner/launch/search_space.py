@@ -15,7 +15,7 @@ from runner.launch.search_strategies import AxisShape, Point
 from runner.pipeline.search_settings import Strategy
 from runner.results.cell_axes import parse_place
 
-_MOST_WHOLE, _N_FRACTIONS = 1001, 101
+_MAX_WHOLE_VALUES, _N_FRACTIONS = 1001, 101
 """Values of an interval: the most whole numbers, or the number of fractions."""
 
 _DIGITS = 4
@@ -155,7 +155,7 @@ def _interval_values(override: Override, present: object) -> tuple[list[str], st
         above = ", both above 0" if is_log else ""
         expected = f"two numbers, the smaller one first{above}, as in {key}=interval(64,1024)"
         raise ConfigError([f"{override.input_line}: expected {expected}"])
-    n = min(int(high - low) + 1, _MOST_WHOLE) if is_whole else _N_FRACTIONS
+    n = min(int(high - low) + 1, _MAX_WHOLE_VALUES) if is_whole else _N_FRACTIONS
     spaced = (np.geomspace if is_log else np.linspace)(low, high, n).tolist()
     numbers = dict.fromkeys(f"{round(value)}" if is_whole else f"{value:.{_DIGITS}g}" for value in spaced)
     return [f"{key}={number}" for number in numbers], f"{low:g} to {high:g} ({len(numbers):,} values)"

@@ -30,13 +30,13 @@ Strategy = Generator[list[Point], list[Scores | None], None]
 """Receives None for a point that failed."""
 
 _DRAWN_TOGETHER = 64
-_MOST_VALUES = 8
+_MAX_VALUES = 8
 """Values of an ordered axis that `greedy` tries all at once. It narrows longer axes down."""
 
 _WINDOW = 2
 """Values that `greedy` tries on each side of the best value of a long axis."""
 
-_MOST_REPEATS = 5
+_MAX_REPEATS = 5
 """Batches in a row with nothing new, after which `tpe` draws a point at random."""
 
 
@@ -124,7 +124,7 @@ def _are_equal(points: Sequence[Point], values: Sequence[float], axis: int, best
 
 
 def _is_long(shape: AxisShape) -> bool:
-    return shape.is_ordered and shape.size > _MOST_VALUES
+    return shape.is_ordered and shape.size > _MAX_VALUES
 
 
 def _places(shapes: Shapes, axis: int, best: Point, spacing: dict[int, int]) -> list[int]:
@@ -153,7 +153,7 @@ def tpe(shapes: Shapes, seed: int, *, batch: int, n_objectives: int) -> Strategy
     worst: Scores | None = None
     n_repeats = 0
     while len(seen) < size:
-        if n_repeats < _MOST_REPEATS:
+        if n_repeats < _MAX_REPEATS:
             trials = [study.ask(distributions) for _ in range(batch)]
         else:
             point = next(_draws(shapes, random, set(seen)))

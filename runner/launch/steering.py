@@ -28,7 +28,7 @@ from runner.results.live_sweep import (
     write_progress,
 )
 
-_LEAST_S_BETWEEN_WRITES = 1.0
+_MIN_S_BETWEEN_WRITES = 1.0
 
 
 @dataclass
@@ -176,7 +176,7 @@ class _ProgressFile:
         """Write the progress now or soon."""
         with self._lock:
             self._waiting = progress
-            if at_once or time.monotonic() - self._written_at >= _LEAST_S_BETWEEN_WRITES:
+            if at_once or time.monotonic() - self._written_at >= _MIN_S_BETWEEN_WRITES:
                 self._write()
 
     def beat(self) -> None:

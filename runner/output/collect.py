@@ -188,7 +188,8 @@ def _too_many_unread(summary: Mapping[str, Json], settings: RunSettings) -> list
     """Return a reason for each judge with too many unreadable replies: its metrics would cover too few samples."""
     reasons = [
         f"{counts['n_unparsable']} of {counts['n_judged']} {_work(judge)} could not be read, more than "
-        f"run.max_unparsable_rate={settings.max_unparsable_rate:g} allows ({unread_cause(counts, _LONGEST_CAUSE)})"
+        f"run.max_unparsable_rate={settings.max_unparsable_rate:g} allows "
+        f"({unread_cause(counts, _MAX_CAUSE_CHARACTERS)})"
         for judge, counts in summary["judges"].items()
         if counts["n_unparsable"] > settings.max_unparsable_rate * counts["n_judged"]
     ]
@@ -200,7 +201,7 @@ _UNREAD_ADVICE = (
     "own model); if they are not JSON, or contain a value that is not allowed, try another json_mode or model"
 )
 
-_LONGEST_CAUSE = 500
+_MAX_CAUSE_CHARACTERS = 500
 """Characters of an error message. It is long, because advice is at the end of a message."""
 
 _ASKED_FOR = {
@@ -229,7 +230,10 @@ def _work(name: str) -> str:
 
 def _cause(commonest: str, classes: str = "") -> str:
     """Format the cause of failures: the number of each class, if known, and the commonest message."""
-    parts = [*filter(None, [classes]), *([f"most often: {one_line(commonest, _LONGEST_CAUSE)}"] if commonest else [])]
+    parts = [
+        *filter(None, [classes]),
+        *([f"most often: {one_line(commonest, _MAX_CAUSE_CHARACTERS)}"] if commonest else []),
+    ]
     return f" ({'; '.join(parts)})" if parts else ""
 
 

@@ -19,8 +19,8 @@ from runner.pipeline.search.nested_arms import arms_and_candidates
 from runner.results import CellResult
 
 _N_DOCUMENTS = 50
-_MOST_CHARACTERS = 10_000
-_MOST_CHUNKS = 2000
+_MAX_CHARACTERS = 10_000
+_MAX_CHUNKS = 2000
 """Limits of the estimate: documents, characters of each, and chunks."""
 
 
@@ -82,9 +82,9 @@ def _cut_lines(cell: PlannedCell, stage: CutTexts, store: Store) -> Iterator[str
 
 def _some_chunks(cell: PlannedCell, chunker: Chunker, store: Store) -> list[str]:
     whole = some_documents(cell.graph.data, store, _N_DOCUMENTS)
-    documents = Documents(whole.ids, whole.titles, [text[:_MOST_CHARACTERS] for text in whole.texts], whole.metadata)
+    documents = Documents(whole.ids, whole.titles, [text[:_MAX_CHARACTERS] for text in whole.texts], whole.metadata)
     chunks = SpanTexts(documents.texts, chunker.chunk(documents, segment(documents.texts, chunker.length_tokenizer)))
-    return list(chunks)[:: max(len(chunks) // _MOST_CHUNKS, 1)]
+    return list(chunks)[:: max(len(chunks) // _MAX_CHUNKS, 1)]
 
 
 def cut_lines(cells: Sequence[CellResult]) -> list[str]:

@@ -37,7 +37,7 @@ passage coverage. They correlate by 0 to .3 within groups of samples.
 """
 
 _FINER = {Groups.DOCUMENT: (Groups.SOURCE, Groups.NONE), Groups.SOURCE: (Groups.NONE,), Groups.NONE: ()}
-_MOST_DOCUMENTS = 3
+_MAX_DOCUMENTS = 3
 
 
 def headline_lines(cells: Sequence[PlannedCell], headline: str, results_dir: Path, store: Store) -> Iterator[str]:
@@ -173,7 +173,7 @@ def _ties(shared: dict[str, int]) -> str:
     """Describe the ties: "40 gold documents tie them together, most of all a (120 samples), b (98 samples)"."""
     if not shared:
         return "turns of one conversation"
-    documents = [f"{name} ({n:,} samples)" for name, n in list(shared.items())[:_MOST_DOCUMENTS]]
+    documents = [f"{name} ({n:,} samples)" for name, n in list(shared.items())[:_MAX_DOCUMENTS]]
     if len(shared) == 1:
         return f"they share the gold document {documents[0]}"
     return f"{len(shared):,} gold documents tie them together, most of all {', '.join(documents)}"

@@ -20,7 +20,7 @@ DRAWS_AXIS = "draws"
 EqualCells = dict[str, list[CellResult]]
 """Further cells that a row represents, by the id of its first cell."""
 
-_MOST_COMPARED = 200
+_MAX_COMPARED_CELLS = 200
 """Cells. A terminal shows no more rows, and reading the samples of thousands takes long."""
 
 
@@ -86,7 +86,7 @@ def equal_rows(ordered: Sequence[CellResult], sweep_dir: Path, metric: str) -> E
     intervals are equal. Raises DataError if the samples cannot be read.
     """
     equal_cells: EqualCells = {}
-    for _, group in groupby(ordered[:_MOST_COMPARED], lambda cell: _entry(cell, metric)):
+    for _, group in groupby(ordered[:_MAX_COMPARED_CELLS], lambda cell: _entry(cell, metric)):
         cells = list(group)
         if len(cells) > 1 and _has_samples(cells, metric):
             # Read again, because memory may hold only what a leaderboard shows.

@@ -8,7 +8,7 @@ from components.subsets import AVERAGE, OVERALL, in_order
 from runner.console.display import escape_formula
 from runner.output.heatmap import Cell, draw, find_label, say_too_large
 
-MOST_FIELDS_DRAWN = 10_000
+MAX_DRAWN_FIELDS = 10_000
 """A larger picture is unreadable, and hardly any program opens it."""
 
 
@@ -27,7 +27,7 @@ def matrix_files(
             cells = {field: entries[name] for field, entries in by_field.items()}
             files[f"matrix_{name}.csv"] = _csv(cells, topics, tasks, labels)
             if name in with_picture:
-                is_small = len(topics) * len(tasks) <= MOST_FIELDS_DRAWN
+                is_small = len(topics) * len(tasks) <= MAX_DRAWN_FIELDS
                 files[f"matrix_{name}.svg"] = (
                     draw(name, cells, topics, tasks, labels) if is_small else _too_large_picture(name, topics, tasks)
                 )
@@ -53,7 +53,7 @@ def _metrics_by_field(
 def _too_large_picture(name: str, topics: list[str], tasks: list[str]) -> bytes:
     return say_too_large(
         name,
-        f"{len(topics):,} topics x {len(tasks):,} tasks are more fields than the {MOST_FIELDS_DRAWN:,} that are drawn.",
+        f"{len(topics):,} topics x {len(tasks):,} tasks are more fields than the {MAX_DRAWN_FIELDS:,} that are drawn.",
         f"All values are in matrix_{name}.csv.",
     )
 

@@ -10,7 +10,7 @@ from runner.results.leaderboard_order import N_FIRST, headlines
 BEST = "best"
 """Used in place of a subset, in the parent run: the values of the cell to take over all samples."""
 
-_LONGEST_NAME = 250
+_MAX_NAME_CHARACTERS = 250
 _HASH_DIGITS = 12
 
 
@@ -22,10 +22,10 @@ def metric_name(subset: str, metric: str) -> str:
     """
     group = subset if subset.partition("/")[0] in (BEST, OVERALL, *GROUPINGS) else f"subset/{subset}"
     name = f"{group}/{metric.replace('@', '_at_')}"
-    if len(name) <= _LONGEST_NAME:
+    if len(name) <= _MAX_NAME_CHARACTERS:
         return name
     digest = sha256(name.encode()).hexdigest()[:_HASH_DIGITS]
-    return f"{name[: _LONGEST_NAME - _HASH_DIGITS - 1]}-{digest}"
+    return f"{name[: _MAX_NAME_CHARACTERS - _HASH_DIGITS - 1]}-{digest}"
 
 
 def logged_metrics(cell: CellResult, headline: str = "", *, every: bool = False) -> Iterator[tuple[str, float]]:

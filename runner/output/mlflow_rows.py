@@ -42,7 +42,7 @@ _COLUMNS = {
 }  # fmt: skip
 """Columns of MLflow's tables, by table."""
 
-_LARGEST_BATCH = 1000
+_MAX_BATCH_ROWS = 1000
 _ROWS_TOGETHER = 10_000
 _NAME_TAG = "mlflow.runName"
 _CONTEXT = ("mlflow.data.context", "evaluation")
@@ -239,8 +239,8 @@ def _log_with_client(client: Client, experiment_id: str, run: FinishedRun) -> st
     now_ms = _now_ms()
     logged = [Metric(name, value, now_ms, 0) for name, value in run.metrics.items()]
     client.log_batch(run_id, params=[Param(name, value) for name, value in run.params.items()])
-    for first in range(0, len(logged), _LARGEST_BATCH):
-        client.log_batch(run_id, logged[first : first + _LARGEST_BATCH])
+    for first in range(0, len(logged), _MAX_BATCH_ROWS):
+        client.log_batch(run_id, logged[first : first + _MAX_BATCH_ROWS])
     client.log_batch(run_id, tags=[RunTag(name, value) for name, value in run.last_tags.items()])
     return run_id
 

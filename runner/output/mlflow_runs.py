@@ -36,7 +36,7 @@ _SAMPLES_TAG = "samples_page"
 _SUBSETS_TAG = "subsets"
 
 _STATUS = {OK: "FINISHED", RUNNING: "RUNNING", STOPPED: "KILLED"}
-_LONGEST_PARAM = 5_000
+_MAX_PARAM_CHARACTERS = 5_000
 _HASH_DIGITS = 12
 CELLS_TOGETHER = 20
 """Cells that are written together. With more of them, a cell takes no less time, and all are in memory."""
@@ -223,7 +223,7 @@ class Tracker:
         from mlflow.entities import Param
 
         existing = self._client.get_run(self._parent.info.run_id).data.params
-        values = {axis: swept_values(sweep, axis)[:_LONGEST_PARAM] for axis in axes}
+        values = {axis: swept_values(sweep, axis)[:_MAX_PARAM_CHARACTERS] for axis in axes}
         return [Param(axis, text) for axis, text in values.items() if axis not in existing]
 
     def _save_view(self, sweep: SweepResult, axes: list[str], standings: Standings) -> str:

@@ -13,8 +13,8 @@ from runner.results.cell_axes import change_name, common_base
 from runner.results.choice_wording import choice_text, samples_text
 from runner.results.partial_sweeps import chose_by_scores, search_text
 
-_MOST_ROWS = 10
-_LONGEST = 5000
+_MAX_ROWS = 10
+_MAX_CHARACTERS = 5000
 
 
 def run_name(axes: Mapping[str, Json], varied: Sequence[str], base: Mapping[str, Json] | None = None) -> str:
@@ -70,7 +70,7 @@ def description(sweep: SweepResult, folder: Path, standings: Standings, axes: Se
         *_compare(standings, here, sweep.search),
         f"Command: `{_escape(sweep.command)}`",
     ]
-    return "\n\n".join(parts)[:_LONGEST]
+    return "\n\n".join(parts)[:_MAX_CHARACTERS]
 
 
 def _compare(standings: Standings, here: str, search: Mapping[str, Json]) -> list[str]:
@@ -131,10 +131,10 @@ def _name(cell: CellResult, axes: Sequence[str], base: Mapping[str, Json] | None
 def _first_rows(cells: Sequence[CellResult], axes: Sequence[str], metric: str, base: Mapping[str, Json] | None) -> str:
     ranked = [cell for cell in cells if cell.value(metric) is not None]
     direction = ", smaller is better" if larger_is_better(metric, cells) is False else ""
-    cut = f" (the first {_MOST_ROWS} of {len(ranked)})" if len(ranked) > _MOST_ROWS else ""
+    cut = f" (the first {_MAX_ROWS} of {len(ranked)})" if len(ranked) > _MAX_ROWS else ""
     rows = [
         f"| {_escape(run_name(cell.axes, axes, base))} | {cell.cell_id} | {_value(cell, metric)} |"
-        for cell in ranked[:_MOST_ROWS]
+        for cell in ranked[:_MAX_ROWS]
     ]
     return "\n".join([f"| cells{cut} | id | {_escape(metric)}{direction} [95% interval] |", "|---|---|---|", *rows])
 

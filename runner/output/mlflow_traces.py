@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _TOGETHER = 50
 """Traces whose spans are written together."""
 
-_MOST_IDS = 100
+_MAX_IDS = 100
 """Ids of traces that MLflow accepts in one call."""
 
 _PAGE_SIZE = 500
@@ -31,8 +31,8 @@ _WHOLE = "mlflow.trace.spansLocation"
 """Tag that MLflow sets when a trace has its spans."""
 
 _SOURCE = "rag-grid"
-_LONGEST_PREVIEW = 1000
-_LONGEST_TAG = 250
+_MAX_PREVIEW_CHARACTERS = 1000
+_MAX_TAG_CHARACTERS = 250
 """Limits of MLflow's columns, in characters."""
 
 
@@ -68,8 +68,8 @@ class TraceLog:
                     self._tracing.start_trace(_info(trace, run_id, self._experiment_id, now_ns))
                 self._tracing.log_spans(self._experiment_id, spans)
             written += [trace_id(run_id, trace.sample_id) for trace in batch]
-        for first in range(0, len(written), _MOST_IDS):
-            self._client.link_traces_to_run(written[first : first + _MOST_IDS], run_id)
+        for first in range(0, len(written), _MAX_IDS):
+            self._client.link_traces_to_run(written[first : first + _MAX_IDS], run_id)
 
     def _trace_infos(self, run_id: str) -> "Iterator[TraceInfo]":
         token = None
@@ -87,8 +87,8 @@ class TraceLog:
                 return
 
     def _delete(self, ids: Sequence[str]) -> None:
-        for first in range(0, len(ids), _MOST_IDS):
-            self._client.delete_traces(self._experiment_id, trace_ids=ids[first : first + _MOST_IDS])
+        for first in range(0, len(ids), _MAX_IDS):
+            self._client.delete_traces(self._experiment_id, trace_ids=ids[first : first + _MAX_IDS])
 
 
 @contextmanager
@@ -117,10 +117,12 @@ def _info(trace: SampleTrace, run_id: str, experiment_id: str, now_ns: int) -> "
         request_time=now_ns // 1_000_000,
         state=TraceState.ERROR if trace.error else TraceState.OK,
         request_preview=_preview(trace.inputs),
-        response_preview=trace.answer[:_LONGEST_PREVIEW],
+        response_preview=trace.answer[:_MAX_PREVIEW_CHARACTERS],
         execution_duration=round(1000 * sum(span.seconds for span in trace.spans)),
         trace_metadata={"mlflow.sourceRun": run_id},
-        tags={name: value[:_LONGEST_TAG] for name, value in {"mlflow.traceName": trace.name, **trace.tags}.items()},
+        tags={
+            name: value[:_MAX_TAG_CHARACTERS] for name, value in {"mlflow.traceName": trace.name, **trace.tags}.items()
+        },
         assessments=[*_expectations(trace), *_feedback(trace, run_id)],
     )
 
@@ -128,7 +130,7 @@ def _info(trace: SampleTrace, run_id: str, experiment_id: str, now_ns: int) -> "
 def _preview(inputs: Mapping[str, Json]) -> str:
     """Return the text by which MLflow joins samples of two runs. Long inputs are cut to a part of question and id."""
     whole = json.dumps(inputs, ensure_ascii=False)
-    if len(whole) <= _LONGEST_PREVIEW:
+    if len(whole) <= _MAX_PREVIEW_CHARACTERS:
         return whole
     return json.dumps({"question": f"{inputs['question'][:300]} ...", "id": inputs["id"][:150]}, ensure_ascii=False)
 

@@ -15,7 +15,7 @@ TAG = "mlflow.sharedViewState."
 DEFAULT_SERVER = "http://127.0.0.1:5000"
 """Address of `mlflow ui`."""
 
-_MOST_RUNS = 100
+_MAX_RUNS = 100
 _SECTION = "headline-metrics"
 
 
@@ -76,7 +76,7 @@ def saved_view(
 def _charts(axes: Sequence[str], metrics: Sequence[str]) -> list[dict[str, Json]]:
     """Return a chart of all axes against the first metric, then a bar chart per metric."""
     common = {
-        "runsCountToCompare": _MOST_RUNS,
+        "runsCountToCompare": _MAX_RUNS,
         "metricSectionId": _SECTION,
         "deleted": False,
         "isGenerated": False,

@@ -20,7 +20,7 @@ from runner.results.leaderboard_order import (
     rank_cells,
 )
 
-MOST_TESTED = 60
+MAX_TESTED_CELLS = 60
 """Most cells that are tested. All pairs of cells are compared, and a sweep should not wait longer for that.
 
 `python -m analysis compare` has no limit.
@@ -84,7 +84,7 @@ def find_standings(cells: Iterable[CellResult], sweep_dir: Path, headline: str) 
 def _choice(cells: Sequence[CellResult], sweep_dir: Path, metric: str) -> Choice | None:
     larger = larger_is_better(metric, cells)
     valued = [cell for cell in cells if cell.status == OK and cell.value(metric) is not None]
-    if larger is None or not 2 <= len(valued) <= MOST_TESTED:
+    if larger is None or not 2 <= len(valued) <= MAX_TESTED_CELLS:
         return None
     # Read again, because memory may hold only what a leaderboard shows.
     first = put_most_samples_first(valued, metric, OVERALL)[0]
@@ -99,8 +99,8 @@ def _choice(cells: Sequence[CellResult], sweep_dir: Path, metric: str) -> Choice
 def untested_advice() -> str:
     """Return the advice for sweeps whose cells are not tested here, because that would take minutes."""
     return (
-        f"Sweeps of more than {MOST_TESTED} cells are not tested here. The report and the name `best` test them, and "
-        "may take a cheaper cell."
+        f"Sweeps of more than {MAX_TESTED_CELLS} cells are not tested here. The report and the name `best` test them, "
+        "and may take a cheaper cell."
     )
 
 
@@ -118,7 +118,7 @@ def first_row_line(standings: Standings, stopped: Sequence[CellResult] = ()) -> 
     metric, choice = standings.metrics[0], standings.choice
     if choice is None:
         n_tested = len([cell for cell in standings.ordered if cell.status == OK and cell.value(metric) is not None])
-        return f"First row: the best {metric}. {untested_advice()}" if n_tested > MOST_TESTED else ""
+        return f"First row: the best {metric}. {untested_advice()}" if n_tested > MAX_TESTED_CELLS else ""
     if choice.spans_conditions:
         return f"First row: the best {metric}. {COMPARE_ALIKE}"
     take = f"the cell to take{_single_name(choice)}"

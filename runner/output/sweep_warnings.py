@@ -20,10 +20,10 @@ _CONSEQUENCES = {
     AnswerState.ERROR: "failed, and excluded from the scores",
 }
 
-_MOST_FAILED, _LONGEST_REASON = 10, 500
+_MAX_FAILED_CELLS, _MAX_REASON_CHARACTERS = 10, 500
 """Ids of cells, and characters of their reason, in a line about failures."""
 
-_MOST_LINES = 4
+_MAX_LINES = 4
 """Lines of a step, which in a sweep can be as many as cells."""
 
 
@@ -83,11 +83,11 @@ def show_steps(console: Console, cells: Sequence[CellResult]) -> None:
         for step, line in _step_lines(cell):
             lines.setdefault(step, {}).setdefault(line, []).append(cell.cell_id)
     for step, cells_by_line in lines.items():
-        for line, cell_ids in list(cells_by_line.items())[:_MOST_LINES]:
+        for line, cell_ids in list(cells_by_line.items())[:_MAX_LINES]:
             share = f"{len(cell_ids):,} of {len(cells):,} cells" if len(cell_ids) > 1 else cell_ids[0]
             console.print(f"{line} ({share})" if len(cell_ids) < len(cells) else line, markup=False)
-        if len(cells_by_line) > _MOST_LINES:
-            console.print(f"{step}: {len(cells_by_line) - _MOST_LINES:,} more lines in the cell.json of other cells")
+        if len(cells_by_line) > _MAX_LINES:
+            console.print(f"{step}: {len(cells_by_line) - _MAX_LINES:,} more lines in the cell.json of other cells")
 
 
 def _step_lines(cell: CellResult) -> Iterator[tuple[str, str]]:
@@ -106,8 +106,8 @@ def show_failures(console: Console, cells: Iterable[CellResult]) -> None:
         if cell.status == FAILED:
             reasons.setdefault(cell.reason, []).append(cell.cell_id)
     for reason, cell_ids in reasons.items():
-        text = one_line(reason, _LONGEST_REASON)
+        text = one_line(reason, _MAX_REASON_CHARACTERS)
         if len(text) < len(" ".join(reason.split())):
             text += f" ... (full text: reason in {cell_ids[0]}/cell.json)"
-        more = f" and {len(cell_ids) - _MOST_FAILED:,} more" if len(cell_ids) > _MOST_FAILED else ""
-        console.print(f"[red]FAILED[/] {', '.join(cell_ids[:_MOST_FAILED])}{more}: {escape(text)}")
+        more = f" and {len(cell_ids) - _MAX_FAILED_CELLS:,} more" if len(cell_ids) > _MAX_FAILED_CELLS else ""
+        console.print(f"[red]FAILED[/] {', '.join(cell_ids[:_MAX_FAILED_CELLS])}{more}: {escape(text)}")

@@ -21,10 +21,10 @@ from runner.results.joined_samples import OWN_MEANS, CommonMeans
 from runner.results.leaderboard_order import best_value, direction_sign
 from runner.results.sample_groups import groups_note
 
-_MOST_ROWS = 50
+_MAX_ROWS = 50
 """More rows are hard to read, and laying out hundreds takes longer than running a cached cell."""
 
-_MOST_IDS = 3
+_MAX_IDS = 3
 
 _DIRECTIONS = {
     True: " (larger is better)",
@@ -87,7 +87,7 @@ def show_stopped(console: Console, cells: Sequence[CellResult]) -> None:
     if by_user := [cell for cell in cells if cell.status == STOPPED and not cell.race]:
         axes = find_varying_axes(cells)
         names = (", ".join(f"{name}={_axis(cell.axes.get(name))}" for name in axes) or cell.cell_id for cell in by_user)
-        listed = "; ".join(islice(names, _MOST_ROWS))
+        listed = "; ".join(islice(names, _MAX_ROWS))
         console.print(f"Stopped by the user: {len(by_user):,} of {len(cells):,} cells, which have no rank: {listed}")
     stopped = sorted((cell for cell in cells if cell.race), key=lambda cell: (-cell.race["n"], cell.race["behind"]))
     if not stopped:
@@ -98,7 +98,7 @@ def show_stopped(console: Console, cells: Sequence[CellResult]) -> None:
         table.add_column(name, no_wrap=True)
     for name in ("after", f"behind the winner in {rules['metric']}"):
         table.add_column(name, justify="right", no_wrap=True)
-    for cell in stopped[:_MOST_ROWS]:
+    for cell in stopped[:_MAX_ROWS]:
         race = cell.race
         values = (_axis(cell.axes.get(name)) for name in axes)
         table.add_row(cell.cell_id, *values, f"{race['n']:,} of {race['n_samples']:,}", f"{race['behind']:.4f}")
@@ -121,8 +121,8 @@ def _leaderboard_notes(
 ) -> Iterator[str]:
     """Yield notes about the rows, and about the first `n_metrics` metrics, which are columns of the table."""
     rows = cells_with_row(ordered, equal)
-    if len(rows) > _MOST_ROWS:
-        n_shown = sum(1 + len(equal.get(cell.cell_id, ())) for cell in rows[:_MOST_ROWS])
+    if len(rows) > _MAX_ROWS:
+        n_shown = sum(1 + len(equal.get(cell.cell_id, ())) for cell in rows[:_MAX_ROWS])
         yield f"the first {n_shown:,} of {len(ordered):,} cells; all are in leaderboard.csv"
     if equal:
         yield (
@@ -182,7 +182,7 @@ def show_subsets(console: Console, metrics: Sequence[str], ordered: Sequence[Cel
     sign = direction_sign(name, ordered)
     best = {subset: best_value((values[subset] for values in values_by_cell.values()), sign) for subset in columns}
     digits = count_decimals(value for values in values_by_cell.values() for value in values.values())
-    for cell in ordered[:_MOST_ROWS]:
+    for cell in ordered[:_MAX_ROWS]:
         values = values_by_cell[cell.cell_id]
         table.add_row(
             cell.cell_id,
@@ -197,7 +197,7 @@ def show_subsets(console: Console, metrics: Sequence[str], ordered: Sequence[Cel
         )
     if console.measure(table, options=console.options.update(width=10_000)).maximum <= console.width:
         console.print(table)
-        if any(cell.value(name, MACRO) != values_by_cell[cell.cell_id].get(MACRO) for cell in ordered[:_MOST_ROWS]):
+        if any(cell.value(name, MACRO) != values_by_cell[cell.cell_id].get(MACRO) for cell in ordered[:_MAX_ROWS]):
             console.print(f"[dim]no {MACRO} of cells that lack a subset: it would be a mean over other subsets[/]")
 
 
@@ -231,7 +231,7 @@ def _leaderboard(
     sound = [cell for cell in ordered if cell.status == OK] or ordered
     best = {name: best_value((cell.value(name) for cell in sound), direction_sign(name, ordered)) for name in metrics}
     digits = {name: count_decimals(cell.value(name) for cell in ordered) for name in metrics}
-    for cell in cells_with_row(ordered, equal)[:_MOST_ROWS]:
+    for cell in cells_with_row(ordered, equal)[:_MAX_ROWS]:
         failed = "" if cell.status == OK else " [red]FAILED[/]"
         cells = [cell, *equal.get(cell.cell_id, ())]
         more = f" [dim]+{len(cells) - 1} equal[/]" if len(cells) > 1 else ""
@@ -312,8 +312,8 @@ def _exclusion_notes(cells: Sequence[CellResult], metrics: Sequence[str]) -> lis
 
 def _id_list(cell_ids: Sequence[str]) -> str:
     """Join the first few ids, with the number of the others."""
-    more = len(cell_ids) - _MOST_IDS
-    return ", ".join(cell_ids[:_MOST_IDS]) + (f" and {more} more" if more > 0 else "")
+    more = len(cell_ids) - _MAX_IDS
+    return ", ".join(cell_ids[:_MAX_IDS]) + (f" and {more} more" if more > 0 else "")
 
 
 def _value(cells: Sequence[CellResult], name: str, best: float | None, digits: int, *, with_interval: bool) -> str:

@@ -10,10 +10,10 @@ from runner.engine.stage import AnyStage
 _Group = tuple[str, Models]
 """Stages of the same kind and with the same models take about the same time."""
 
-_LEAST_S = 10.0
+_MIN_SECONDS = 10.0
 """Seconds before the first estimate."""
 
-_LEAST_SHARE = 0.05
+_MIN_SHARE = 0.05
 """Share of a stage, and of the work of a sweep, that must be done before an estimate."""
 
 
@@ -30,7 +30,7 @@ class _Running:
     def seconds(self) -> float | None:
         """Return the estimated seconds of the whole stage; None if too little of it was done."""
         done = self.share - self.first_share
-        return (self.at - self.first_at) / done if done >= _LEAST_SHARE else None
+        return (self.at - self.first_at) / done if done >= _MIN_SHARE else None
 
 
 class TimeLeft:
@@ -76,7 +76,7 @@ class TimeLeft:
 
     def seconds_of_sweep(self, now: float) -> float | None:
         """Return the seconds that all remaining stages need at the present pace, or None if it is too early to tell."""
-        if now - self._began < _LEAST_S:
+        if now - self._began < _MIN_SECONDS:
             return None
         work_left, work_done = 0.0, sum(self._seconds.values())
         costs = {group: self._cost(group) for group, n in self._n_left.items() if n}
@@ -88,7 +88,7 @@ class TimeLeft:
             cost = costs[running.group] or 0.0
             work_left -= cost * running.share
             work_done += cost * (running.share - running.first_share)
-        if work_done <= 0 or work_done < _LEAST_SHARE * (work_done + work_left):
+        if work_done <= 0 or work_done < _MIN_SHARE * (work_done + work_left):
             return None
         return max(work_left, 0.0) * (now - self._began) / work_done
 

@@ -38,7 +38,7 @@ from runner.pipeline.component_conflicts import combination_problems
 _ROOT = "components"
 _ROOTS_OF: Mapping[type, str] = {Executor: "runner.engine.executors"}
 """Packages with the classes of a kind that is not a role of the pipeline."""
-_LONGEST_QUOTE = 300
+_MAX_QUOTED_CHARACTERS = 300
 """Most characters of a value that an error quotes."""
 _OPTIONS: Mapping[type, str] = {ThreeWayEncoder: "; choose an embedder that has them: embedder=bge-m3-heads"}
 """Overrides to suggest for a kind that only a few options of a group implement."""
@@ -49,7 +49,7 @@ _UNUSABLE = re.compile(r"[\x00\ud800-\udfff]")
 
 A command-line argument has a surrogate for each byte that is not UTF-8.
 """
-_LARGEST = 2**63 - 1
+_MAX_WHOLE_NUMBER = 2**63 - 1
 """Largest whole number that arrays and files can hold."""
 
 Annotation = Any  # the type of a field, as `get_type_hints` returns it: a class, a union, a tuple of ...
@@ -177,7 +177,7 @@ class _Builder:
         raise _InvalidValue
 
     def _refuse(self, path: str, value: Json, expected: str) -> _InvalidValue:
-        got = shortened(repr(value), _LONGEST_QUOTE)
+        got = shortened(repr(value), _MAX_QUOTED_CHARACTERS)
         self.problems.append(f"{path}: got {got} ({type(value).__name__}), expected {expected}")
         return _InvalidValue()
 
@@ -211,8 +211,8 @@ class _Builder:
             return float(value)
         if type(value) is not expected or (isinstance(value, float) and not math.isfinite(value)):
             raise self._refuse(path, value, _type_name(expected) + _hint(value, path))
-        if isinstance(value, int) and abs(value) > _LARGEST:
-            raise self._refuse(path, value, f"a whole number of at most {_LARGEST}")
+        if isinstance(value, int) and abs(value) > _MAX_WHOLE_NUMBER:
+            raise self._refuse(path, value, f"a whole number of at most {_MAX_WHOLE_NUMBER}")
         if isinstance(value, str) and _UNUSABLE.search(value):
             raise self._refuse(path, value, "text in UTF-8 without NUL characters; rename a file that has such a name")
         return value
@@ -260,7 +260,7 @@ class _Builder:
                 what = "code in a file, e.g. my_package/rag.py: the cache would not notice an edit of this one"
                 raise self._refuse(path, f"{owner.__module__}", what)
         except OSError as error:  # `check` looks for a path, and a model's name may be too long for one
-            name = shortened(repr(error.filename), _LONGEST_QUOTE)
+            name = shortened(repr(error.filename), _MAX_QUOTED_CHARACTERS)
             self.problems.append(f"{path}: cannot look for {name}: {error.strerror}")
 
     def _class(self, node: Mapping[str, Json], expected: type, path: str) -> type:

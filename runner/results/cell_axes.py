@@ -18,7 +18,7 @@ WHOLE_GOLD_ADVICE = (
 )
 """Advice for data whose gold is whole documents. It follows the number of samples and a colon."""
 
-_FEWEST_AXES_WITH_BASE = 4
+_MIN_AXES_WITH_BASE = 4
 
 
 def parse_override_key(override: str) -> str:
@@ -95,7 +95,7 @@ def common_base(cells: Iterable[Mapping[str, Json]], varied: Sequence[str]) -> d
     Returns None if some cell differs from the base in several axes, or if fewer than four axes vary. Such cells are
     named by all their axes.
     """
-    if len(varied) < _FEWEST_AXES_WITH_BASE:
+    if len(varied) < _MIN_AXES_WITH_BASE:
         return None
     rows = [{name: each[name] for name in varied if each.get(name) is not None} for each in cells]
     base = {name: _commonest(row[name] for row in rows if name in row) for name in varied}

@@ -33,11 +33,11 @@ PAUSE, RESUME, STOP = "pause", "resume", "stop"
 KILLED = "KILLED"
 """State of a sweep whose process ended before it could say so."""
 
-_MOST_BYTES = 1_000_000
+_MAX_BYTES = 1_000_000
 """Bytes of requests that are read. A user types each request."""
-_LONGEST_S, _LARGEST_BUDGET = 1e11, 1e300
+_MAX_SECONDS, _MAX_BUDGET = 1e11, 1e300
 """Seconds, and amounts of a budget, that can be shown."""
-_MOST_CHARACTERS = 100
+_MAX_CHARACTERS = 100
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,8 @@ def _read_progress(path: Path) -> Progress | None:
             if Path(name).name != name or not name.isprintable() or not name.isascii():
                 raise ValueError(f"got {name!a}, expected the name of a file without a folder")
         for limit, numbers in (
-            (_LONGEST_S, (progress.written, progress.left_s or 0.0)),
-            (_LARGEST_BUDGET, progress.budget.values()),
+            (_MAX_SECONDS, (progress.written, progress.left_s or 0.0)),
+            (_MAX_BUDGET, progress.budget.values()),
         ):
             if not all(abs(number) < limit for number in numbers):  # the comparison is also false for NaN
                 raise ValueError(f"a number that is not finite, or not below {limit:g}")
@@ -157,7 +157,7 @@ def read_requests(sweep_dir: Path) -> list[dict[str, Json]]:
     """Return all requests so far, oldest first. Lines that no command of ours wrote are ignored."""
     try:
         with (sweep_dir / STEERING).open("rb") as file:
-            lines = file.read(_MOST_BYTES).decode(errors="replace").splitlines()
+            lines = file.read(_MAX_BYTES).decode(errors="replace").splitlines()
     except OSError:
         return []
     return [request for line in lines if (request := _request(line))]
@@ -166,7 +166,7 @@ def read_requests(sweep_dir: Path) -> list[dict[str, Json]]:
 def _request(line: str) -> dict[str, Json]:
     try:
         record = json.loads(line)
-        request = {name: str(record[name])[:_MOST_CHARACTERS] for name in ("at", "action", "cell_id") if name in record}
+        request = {name: str(record[name])[:_MAX_CHARACTERS] for name in ("at", "action", "cell_id") if name in record}
     except (ValueError, TypeError, RecursionError):
         return {}
     return request if request.get("action") in (PAUSE, RESUME, STOP) else {}

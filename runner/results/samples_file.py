@@ -66,7 +66,7 @@ def read_columns(file: "pq.ParquetFile", columns: Sequence[str]) -> "pa.Table":
     for name, (is_valid, expected) in _CHECKS.items():
         for value in table[name].unique().to_pylist() if name in table.column_names else ():
             if not is_valid(value):
-                shown = escape_control(str(value)[:_MOST_SHOWN])
+                shown = escape_control(str(value)[:_MAX_SHOWN_CHARACTERS])
                 raise OSError(f"its column {name} has {shown!r}, expected {expected}")
     return table
 
@@ -83,7 +83,7 @@ def _is_history(text: Json) -> bool:
     )
 
 
-_MOST_SHOWN = 40
+_MAX_SHOWN_CHARACTERS = 40
 _CHECKS: Mapping[str, tuple[Callable[[Json], bool], str]] = {
     "kind": (frozenset(Kind).__contains__, f"one of {', '.join(Kind)}"),
     "state": (frozenset(AnswerState).__contains__, f"one of {', '.join(AnswerState)}"),

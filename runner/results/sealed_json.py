@@ -21,7 +21,7 @@ def seal_json(text: str) -> bytes:
     return content + f',\n"checksum": "{hashlib.sha256(content).hexdigest()}"\n}}\n'.encode()
 
 
-_MOST_BYTES = 2**29
+_MAX_BYTES = 2**29
 """Most bytes of a file with results or progress. A larger file was written by something else."""
 
 
@@ -33,9 +33,9 @@ def read_content(path: Path) -> bytes:
     if path.exists() and not path.is_file():
         raise ValueError("it is not a file")
     with path.open("rb") as file:
-        content = file.read(min(os.fstat(file.fileno()).st_size, _MOST_BYTES) + 1)  # `read` reserves these bytes
-    if len(content) > _MOST_BYTES:
-        raise ValueError(f"it is longer than {_MOST_BYTES:,} bytes")
+        content = file.read(min(os.fstat(file.fileno()).st_size, _MAX_BYTES) + 1)  # `read` reserves these bytes
+    if len(content) > _MAX_BYTES:
+        raise ValueError(f"it is longer than {_MAX_BYTES:,} bytes")
     return content
 
 

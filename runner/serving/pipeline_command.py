@@ -18,7 +18,7 @@ from runner.serving.replay_check import ReplayReport, check
 from runner.serving.retrieved_passages import Passage
 
 _N_SHOWN = 5
-_LONGEST_NAME = 200
+_MAX_NAME_CHARACTERS = 200
 _WIDTH = 300
 """Number of characters of a passage that are shown."""
 
@@ -92,7 +92,7 @@ def _json(text: str) -> Json:
     try:
         return read_value(text if text.lstrip()[:1] in ("[", "{") else Path(text).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        name = shortened_value(text, _LONGEST_NAME)
+        name = shortened_value(text, _MAX_NAME_CHARACTERS)
         raise argparse.ArgumentTypeError(f"{name} is neither JSON nor a file with JSON ({error})") from error
 
 

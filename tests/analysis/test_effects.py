@@ -16,7 +16,7 @@ def lines_of(folder: Path, capsys: pytest.CaptureFixture[str], metric: str = "ro
 def test_axes_are_ranked_with_the_means_of_their_values(
     sweep: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("components.statistics.noise._FEWEST_EFFECTIVE", 5)
+    monkeypatch.setattr("components.statistics.noise._MIN_EFFECTIVE_CLUSTERS", 5)
     lines = lines_of(sweep, capsys)
     assert lines[0] == "rouge_l of all samples: share of the variance between 4 cells"
     name, share, corrected, low, high, df, *means = lines[2].split()

@@ -11,7 +11,7 @@ from components.records import SpanTexts
 from components.text.tables import segment
 from components.tokenizers.cl100k import Cl100k
 
-MOST_OVER = 2
+MAX_EXCESS_TOKENS = 2
 
 
 @pytest.mark.parametrize("chunker", [SentencePacking(64, 0.3), TokenWindow(64, 0.3)], ids=lambda c: type(c).__name__)
@@ -20,5 +20,5 @@ def test_chunk_has_at_most_two_extra_tokens_when_tokenized_alone(chunker: Chunke
     spans = chunker.chunk(documents, segment(documents.texts, Cl100k()))
     lengths = np.array([len(ends) for ends in Cl100k().token_ends(list(SpanTexts(documents.texts, spans)))])
     assert len(lengths) > 1000
-    assert 64 < lengths.max() <= 64 + MOST_OVER
+    assert 64 < lengths.max() <= 64 + MAX_EXCESS_TOKENS
     assert np.mean(lengths > 64) < 0.15

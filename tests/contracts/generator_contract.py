@@ -9,7 +9,7 @@ from components.protocols import Generator
 from components.records import Answer, AnswerState, AnswerTask, GeneratedAnswer, Kind, Message, Passage, Request, Sample
 from tests.contracts.component_contract import ComponentContract
 
-MOST_PASSAGES = 6
+MAX_PASSAGES = 6
 
 
 def task(n_passages: int, name: str = "s", question: str = "西湖{answer}在哪里？") -> AnswerTask:
@@ -69,7 +69,7 @@ class GeneratorContract(ComponentContract):
         assert isinstance(self.component, Generator)
 
     def test_generator_gives_one_answer_per_task_in_order(self) -> None:
-        made = self.generate(Model(), task(3, "one"), task(0, "other"), task(MOST_PASSAGES, "third"))
+        made = self.generate(Model(), task(3, "one"), task(0, "other"), task(MAX_PASSAGES, "third"))
         assert [each.answer.request_id for each in made] == ["one", "other", "third"]
         assert all(each.answer.state is AnswerState.OK and each.answer.text for each in made)
         assert all(each.prompt and each.path for each in made)
@@ -79,7 +79,7 @@ class GeneratorContract(ComponentContract):
         assert self.generate(model) == []
         assert model.asked == []
 
-    @pytest.mark.parametrize("n_passages", range(MOST_PASSAGES + 1))
+    @pytest.mark.parametrize("n_passages", range(MAX_PASSAGES + 1))
     def test_generator_keeps_the_announced_numbers_of_requests_and_rounds(self, n_passages: int) -> None:
         model = Model()
         self.generate(model, task(n_passages))
@@ -87,14 +87,14 @@ class GeneratorContract(ComponentContract):
         assert len(model.calls) <= self.component.n_rounds(n_passages)
         assert {request.draw for request in model.asked} == set(range(self.component.n_draws))
 
-    @pytest.mark.parametrize("n_passages", range(MOST_PASSAGES + 1))
+    @pytest.mark.parametrize("n_passages", range(MAX_PASSAGES + 1))
     def test_generator_shows_all_passages_in_order(self, n_passages: int) -> None:
         model = Model()
         self.generate(model, task(n_passages))
         numbers = [n for request in model.asked if request.draw == 0 for n in passage_numbers(request)]
         assert numbers == list(range(1, n_passages + 1))
 
-    @pytest.mark.parametrize("n_passages", range(MOST_PASSAGES + 1))
+    @pytest.mark.parametrize("n_passages", range(MAX_PASSAGES + 1))
     def test_single_request_contains_all_passages(self, n_passages: int) -> None:
         if self.component.n_requests(n_passages, self.n_passage_tokens) > 1:
             return
@@ -107,29 +107,29 @@ class GeneratorContract(ComponentContract):
 
     def test_inserted_texts_are_not_read_as_templates(self) -> None:
         model = Model(lambda request: "{prompt} {answers}")
-        self.generate(model, task(MOST_PASSAGES))
+        self.generate(model, task(MAX_PASSAGES))
         for request in model.asked:
             assert "西湖{answer}在哪里？" in request.messages[-1].content
             assert request.messages[-1].content.count("{question}") == len(passage_numbers(request))
 
     def test_generator_never_shows_the_reference(self) -> None:
         model = Model()
-        self.generate(model, task(MOST_PASSAGES))
+        self.generate(model, task(MAX_PASSAGES))
         assert not any("参考答案" in message.content for request in model.asked for message in request.messages)
 
     def test_failed_request_fails_only_its_own_answer(self) -> None:
         def fails(request: Request) -> str | Answer:
-            is_last = request.sample.id == "bad" and (MOST_PASSAGES in passage_numbers(request) or request.draw)
+            is_last = request.sample.id == "bad" and (MAX_PASSAGES in passage_numbers(request) or request.draw)
             return Answer(request.id, AnswerState.ERROR, error="broken") if is_last else "fine"
 
         model = Model(fails)
-        good, bad = self.generate(model, task(MOST_PASSAGES, "good"), task(MOST_PASSAGES, "bad"))
+        good, bad = self.generate(model, task(MAX_PASSAGES, "good"), task(MAX_PASSAGES, "bad"))
         assert (good.answer.state, good.answer.text) == (AnswerState.OK, "fine")
         assert (bad.answer.state, bad.answer.text, bad.answer.error) == (AnswerState.ERROR, "", "broken")
 
     def test_generator_sums_the_tokens_of_all_requests(self) -> None:
         model = Model()
-        (made,) = self.generate(model, task(MOST_PASSAGES))
+        (made,) = self.generate(model, task(MAX_PASSAGES))
         assert made.answer.n_prompt_tokens == 10 * len(model.asked)
         assert made.answer.n_completion_tokens == len(model.asked)
         assert made.answer.latency_s == len(model.calls)
@@ -137,5 +137,5 @@ class GeneratorContract(ComponentContract):
     @pytest.mark.parametrize("state", [AnswerState.EMPTY, AnswerState.REFUSED, AnswerState.TRUNCATED])
     def test_answer_takes_the_state_that_all_replies_share(self, state: AnswerState) -> None:
         text = "cut" if state is AnswerState.TRUNCATED else ""
-        (made,) = self.generate(Model(lambda request: Answer(request.id, state, text)), task(MOST_PASSAGES))
+        (made,) = self.generate(Model(lambda request: Answer(request.id, state, text)), task(MAX_PASSAGES))
         assert (made.answer.state, made.answer.text) == (state, text)

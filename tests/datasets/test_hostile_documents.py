@@ -53,7 +53,7 @@ def test_wide_csv_file_takes_linear_time(tmp_path: Path) -> None:
 def test_endless_and_oversized_database_views_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, view: str
 ) -> None:
-    monkeypatch.setattr(sqlite_file, "_MOST_MILLIONS_OF_STEPS", 3)
+    monkeypatch.setattr(sqlite_file, "_MAX_MILLIONS_OF_STEPS", 3)
     file = tmp_path / "a.db"
     database = sqlite3.connect(file)
     database.execute(f"CREATE VIEW v AS {view}")
@@ -78,7 +78,7 @@ def test_databases_with_bytes_that_are_not_utf8_are_refused(tmp_path: Path, part
 
 
 def test_line_beyond_the_length_limit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "LONGEST_LINE", 10)
+    monkeypatch.setattr(reading, "MAX_LINE_BYTES", 10)
     file = tmp_path / "a.txt"
     file.write_bytes(b"123456789\n")
     assert list(reading.read_lines(file, "a text")) == [(1, "123456789")]
@@ -88,14 +88,14 @@ def test_line_beyond_the_length_limit_is_refused(tmp_path: Path, monkeypatch: py
 
 
 def test_html_page_that_parses_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parsing_time, "LONGEST_PAGE_S", 0.1)
+    monkeypatch.setattr(parsing_time, "MAX_PAGE_S", 0.1)
     with pytest.raises(DataError, match=r"slow\.html: parsing took more than 0\.1 s\."):
         read_html(b"<p " + b"a=1 <p " * 20_000, "slow.html")
     assert read_html(b"<p>green", "quick.html").text == "green"
 
 
 def test_unclosed_html_headings_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parsing_time, "LONGEST_PAGE_S", 1.0)
+    monkeypatch.setattr(parsing_time, "MAX_PAGE_S", 1.0)
     page = b"<h1>x" * 5_000
     assert read_html(page, "plain.html").text
     with pytest.raises(DataError, match=r"slow\.html: parsing took more than 1 s\."):
@@ -111,7 +111,7 @@ def test_pdf_page_that_reads_too_long_is_refused(tmp_path: Path, monkeypatch: py
     writer = PdfWriter()
     writer.add_blank_page(width=72, height=72)
     writer.write(file)
-    monkeypatch.setattr(parsing_time, "LONGEST_PAGE_S", 0.1)
+    monkeypatch.setattr(parsing_time, "MAX_PAGE_S", 0.1)
     monkeypatch.setattr(PageObject, "extract_text", extract_text)
     with pytest.raises(DataError, match=r"slow\.pdf, page 1: parsing took more than 0\.1 s\."):
         read_pdf(file, ReadingOptions())
@@ -121,7 +121,7 @@ def test_pdf_page_that_reads_too_long_is_refused(tmp_path: Path, monkeypatch: py
 def test_file_beyond_the_size_limit_of_whole_files_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr(reading, "LARGEST_WHOLE_FILE", 20)
+    monkeypatch.setattr(reading, "MAX_WHOLE_FILE_BYTES", 20)
     (tmp_path / name).write_bytes(b'[{"text": "x"}]')
     assert len(read_documents(tmp_path)[0]) == 1
     (tmp_path / name).write_bytes(b'[{"text": "xxxxxx"}]\n')

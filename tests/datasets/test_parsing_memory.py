@@ -10,7 +10,7 @@ import pytest
 
 from components.datasets.document_files import read_documents
 from components.datasets.file_content import ReadingOptions
-from components.datasets.parsing_memory import MOST_PAGE_GIB
+from components.datasets.parsing_memory import MAX_PAGE_GIB
 from components.errors import DataError
 from components.protocols.parsing import ParsedFile
 
@@ -38,8 +38,8 @@ class Greedy:
 def test_page_beyond_the_memory_limit_is_an_error_with_its_place(tmp_path: Path) -> None:
     (tmp_path / "a.pdf").touch()
     before = resource.getrlimit(resource.RLIMIT_AS)
-    with pytest.raises(DataError, match=rf"a\.pdf, page 1: takes more than {MOST_PAGE_GIB} GiB of memory to parse"):
-        read_documents(tmp_path, ReadingOptions(parser=Greedy(MOST_PAGE_GIB + 1)))
+    with pytest.raises(DataError, match=rf"a\.pdf, page 1: takes more than {MAX_PAGE_GIB} GiB of memory to parse"):
+        read_documents(tmp_path, ReadingOptions(parser=Greedy(MAX_PAGE_GIB + 1)))
     assert resource.getrlimit(resource.RLIMIT_AS) == before
 
 

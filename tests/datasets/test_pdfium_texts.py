@@ -83,7 +83,7 @@ def test_page_that_hangs_pdfium_is_one_error(tmp_path: Path, monkeypatch: pytest
     expected = _text(ordinary)
     _write_endless(tmp_path / "bomb.pdf")
     with monkeypatch.context() as patch:
-        patch.setattr(parsing_time, "LONGEST_PAGE_S", 0.5)
+        patch.setattr(parsing_time, "MAX_PAGE_S", 0.5)
         with pytest.raises(DataError, match=r"bomb\.pdf, page 1: parsing took more than 0\.5 s\."):
             _text(tmp_path / "bomb.pdf")
     assert _text(ordinary) == expected

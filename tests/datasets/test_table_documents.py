@@ -128,7 +128,7 @@ def test_database_text_that_is_not_utf8_is_an_error(tmp_path: Path) -> None:
 
 
 def test_tables_beyond_the_memory_limit_are_rejected(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_rows, "_MOST_CHARACTERS", 40)
+    monkeypatch.setattr(table_rows, "_MAX_CHARACTERS", 40)
     with pytest.raises(DataError, match=r"shop\.db: its rows hold more than 40 characters.*Name the `tables`"):
         read_documents(shop)
 

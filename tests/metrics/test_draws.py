@@ -18,7 +18,7 @@ def test_block_size_does_not_change_the_draws(monkeypatch: pytest.MonkeyPatch) -
     in_one_block = Draws(50, 1001, (0,)).sums(rows)
     monkeypatch.setattr(draws, "_BLOCK_ELEMENTS", 500)
     assert np.array_equal(Draws(50, 1001, (0,)).sums(rows), in_one_block)
-    monkeypatch.setattr(draws, "_LARGEST_CACHED", 10)
+    monkeypatch.setattr(draws, "_MAX_CACHED_BYTES", 10)
     not_cached = Draws(50, 1001, (0,))
     assert not_cached.n_bytes < 50_000
     assert np.array_equal(not_cached.sums(rows), in_one_block)

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from components.openai_server.body import MOST_BYTES_OF_ERROR
+from components.openai_server.body import MAX_BYTES_OF_ERROR
 from components.openai_server.connection import Connection
 from components.openai_server.errors import Disconnected, HttpError, Malformed, TooLarge, is_temporary, message_of
 
-_MOST = 1 << 20
+_MAX_BYTES = 1 << 20
 _GIB_IN_KIB = 1 << 20
 
 
@@ -54,7 +54,7 @@ def sending(headers: Sequence[tuple[str, str]], parts: Iterator[bytes], status: 
 
 
 def received(
-    parts: Sequence[bytes] | Iterator[bytes], *headers: tuple[str, str], status: int = 200, most: int = _MOST
+    parts: Sequence[bytes] | Iterator[bytes], *headers: tuple[str, str], status: int = 200, most: int = _MAX_BYTES
 ) -> Any:
     async def run(url: str) -> Any:
         async with Connection(url, "") as connection, asyncio.timeout(30):
@@ -107,9 +107,9 @@ def test_reply_beyond_the_limit_is_not_read_to_its_end(kind: str) -> None:
 
 
 def test_reply_of_exactly_the_limit_is_accepted() -> None:
-    body = json.dumps("x" * (_MOST - 2)).encode()
-    assert len(body) == _MOST
-    assert received([body]) == "x" * (_MOST - 2)
+    body = json.dumps("x" * (_MAX_BYTES - 2)).encode()
+    assert len(body) == _MAX_BYTES
+    assert received([body]) == "x" * (_MAX_BYTES - 2)
     with pytest.raises(TooLarge):
         received([body + b" "])
 
@@ -118,7 +118,7 @@ def test_error_body_is_read_only_up_to_its_limit() -> None:
     with pytest.raises(HttpError) as caught:
         received(endless(b"no " * 1000), status=500)
     assert caught.value.status == 500
-    assert len(caught.value.body) == MOST_BYTES_OF_ERROR
+    assert len(caught.value.body) == MAX_BYTES_OF_ERROR
 
 
 @pytest.mark.parametrize("encoding", ["br", "zstd", "gzip, gzip", "Key-Ab12"])

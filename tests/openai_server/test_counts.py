@@ -6,7 +6,7 @@ from components.openai_server.counts import AS_OPENAI
 from components.openai_server.gate import Tokens
 from components.openai_server.reading import Malformed, count_in, to_float_array
 
-MOST = Tokens(100, 50)
+MAX_TOKENS = Tokens(100, 50)
 
 
 def test_token_counts_are_found_by_their_path_in_a_reply() -> None:
@@ -23,13 +23,14 @@ def test_values_that_are_not_token_counts_are_unknown(value: Any) -> None:
 def test_invalid_token_counts_are_charged_as_the_maximum() -> None:
     """Negative counts would reduce the spending."""
     assert (
-        AS_OPENAI.used({"choices": [], "usage": {"prompt_tokens": -(10**6), "completion_tokens": True}}, MOST) == MOST
+        AS_OPENAI.used({"choices": [], "usage": {"prompt_tokens": -(10**6), "completion_tokens": True}}, MAX_TOKENS)
+        == MAX_TOKENS
     )
 
 
 def test_cached_tokens_are_capped_at_the_prompt_tokens() -> None:
     usage = {"prompt_tokens": 3, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 900}}
-    assert AS_OPENAI.used({"choices": [], "usage": usage}, MOST) == Tokens(3, 1, 3)
+    assert AS_OPENAI.used({"choices": [], "usage": usage}, MAX_TOKENS) == Tokens(3, 1, 3)
 
 
 @pytest.mark.parametrize(
@@ -42,12 +43,12 @@ def test_cached_tokens_are_capped_at_the_prompt_tokens() -> None:
         ({"completion_tokens": 2, "total_tokens": 12}, Tokens(10, 2)),
         ({"total_tokens": 60}, Tokens(10, 50)),
         ({"total_tokens": 20}, Tokens(0, 20)),
-        ({"total_tokens": "20"}, MOST),
+        ({"total_tokens": "20"}, MAX_TOKENS),
     ],
     ids=str,
 )
 def test_total_completes_the_counts_of_prompt_and_completion(usage: dict[str, Any], used: Tokens) -> None:
-    assert AS_OPENAI.used({"choices": [], "usage": usage}, MOST) == used
+    assert AS_OPENAI.used({"choices": [], "usage": usage}, MAX_TOKENS) == used
 
 
 def test_total_of_a_request_without_a_completion_is_the_prompt() -> None:

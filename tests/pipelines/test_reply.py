@@ -5,14 +5,14 @@ from dataclasses import dataclass
 import pytest
 
 from components.pipelines.reply import (
-    MOST_ANSWER_CHARACTERS,
+    MAX_ANSWER_CHARACTERS,
     PipelineReply,
     read_reply,
     split_question,
     stored_replies,
 )
 from components.records import Answer, AnswerState, ErrorClass, Turn
-from components.user_code.passages import MOST_PASSAGES, BadReply, GivenPassage
+from components.user_code.passages import MAX_PASSAGES, BadReply, GivenPassage
 from tests.contracts.pipeline_contract import make_request
 
 
@@ -77,7 +77,7 @@ def test_lone_surrogates_of_a_reply_are_replaced() -> None:
         ({}, "answer: got None"),
         ({"answer": None}, "answer: got None"),
         ({"answer": ["x"]}, "answer: got ['x'] (list), expected a string"),
-        ({"answer": "x" * (MOST_ANSWER_CHARACTERS + 1)}, "answer: has 100,001 characters"),
+        ({"answer": "x" * (MAX_ANSWER_CHARACTERS + 1)}, "answer: has 100,001 characters"),
         ({"answer": "x", "passages": "text"}, "passages: got 'text' (str)"),
         ({"answer": "x", "passages": {"text": "a"}}, "passages: got {'text': 'a'} (dict)"),
         ({"answer": "x", "passages": [None]}, "passages[0]: got None"),
@@ -85,7 +85,7 @@ def test_lone_surrogates_of_a_reply_are_replaced() -> None:
         ({"answer": "x", "passages": [{"text": "a", "document_id": 7}]}, "passages[0].document_id: got 7 (int)"),
         ({"answer": "x", "passages": [{"text": "a", "start": -1}]}, "passages[0].start: got -1"),
         ({"answer": "x", "passages": [{"text": "a", "start": True}]}, "passages[0].start: got True"),
-        ({"answer": "x", "passages": ["a"] * (MOST_PASSAGES + 1)}, "passages: got 1,001, expected at most 1,000"),
+        ({"answer": "x", "passages": ["a"] * (MAX_PASSAGES + 1)}, "passages: got 1,001, expected at most 1,000"),
         ({"answer": "x", "passages": ["a" * 10_001] * 1000}, "passages: have 10,001,000 characters"),
         ({"answer": "x", "usage": 7}, "usage: got 7"),
         ({"answer": "x", "seconds": "2"}, "seconds: got '2' (str)"),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from components.pretrained.batches import MOST_ROWS, length_batches, prepare_ahead
+from components.pretrained.batches import MAX_ROWS, length_batches, prepare_ahead
 
 
 def batches(lengths: Sequence[int], most_padded: int) -> list[list[int]]:
@@ -28,7 +28,7 @@ def test_text_longer_than_a_batch_forms_its_own_batch() -> None:
 
 
 def test_empty_texts_fill_at_most_the_row_limit_of_a_batch() -> None:
-    assert [len(rows) for rows in batches([0] * (MOST_ROWS + 1), 10**9)] == [MOST_ROWS, 1]
+    assert [len(rows) for rows in batches([0] * (MAX_ROWS + 1), 10**9)] == [MAX_ROWS, 1]
 
 
 def test_empty_text_list_has_no_batches() -> None:

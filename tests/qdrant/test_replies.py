@@ -45,7 +45,7 @@ def test_qdrant_redirect_is_refused(location: str, said: str) -> None:
 
 
 def test_endless_qdrant_reply_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replies, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(replies, "MAX_BYTES", 1 << 20)
     with pytest.raises(ComponentError, match="more than 1 MiB"):
         replied(lambda: httpx.Response(200, stream=Parts(b"x" * 65_536)))
 

@@ -29,7 +29,7 @@ def rows() -> TextRows:
 
 @pytest.fixture
 def on_disk(monkeypatch: pytest.MonkeyPatch) -> Sequence[str]:
-    monkeypatch.setattr(texts_on_disk, "MOST_CHARACTERS", 3)
+    monkeypatch.setattr(texts_on_disk, "MAX_CHARACTERS", 3)
     gathered = texts_on_disk.GatheredTexts()
     for text in TEXTS:
         gathered.append(text)

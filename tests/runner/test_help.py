@@ -17,7 +17,7 @@ from runner.launch.command_help import GROUPS, SHOWN_FIRST, asks_for_help, comma
 from runner.serving.pipeline_command import main as pipeline
 from tests.runner.sweeping import REPOSITORY
 
-MOST_LINES, MOST_COLUMNS = 50, 80
+MAX_LINES, MAX_COLUMNS = 50, 80
 SWEEP, CELL = "its folder, its id in results/, or latest", "best, or best:METRIC"
 FILES = sorted(f"runner.{file.stem}" for file in (REPOSITORY / "runner").glob("*.py") if file.stem[0] != "_")
 MODULES = [*FILES, "analysis", "pipeline.py"]
@@ -58,13 +58,13 @@ def subcommands(module: str, help_text: str) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def _at_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", str(MOST_COLUMNS))
+    monkeypatch.setenv("COLUMNS", str(MAX_COLUMNS))
 
 
 def require_complete(text: str, command: str, name: str) -> str:
     """Check length, width, names of sweeps and cells, and the page. Return the example."""
-    assert len(text.splitlines()) <= MOST_LINES, f"{name}: {len(text.splitlines())} lines"
-    assert [line for line in text.splitlines() if len(line) > MOST_COLUMNS] == [], name
+    assert len(text.splitlines()) <= MAX_LINES, f"{name}: {len(text.splitlines())} lines"
+    assert [line for line in text.splitlines() if len(line) > MAX_COLUMNS] == [], name
     ending = re.search(r"\nexample:\n  (.+)\n\nMore: (docs/[\w-]+\.md)\n$", text, re.DOTALL)
     assert ending, f"{name}: no example or page"
     page = (REPOSITORY / ending[2]).read_text(encoding="utf-8")
@@ -98,7 +98,7 @@ def require_parsed(module: str, words: Sequence[str], example: str, monkeypatch:
     with pytest.raises(ParsedError):
         run(module, arguments[len(start) :])
     monkeypatch.undo()
-    monkeypatch.setenv("COLUMNS", str(MOST_COLUMNS))
+    monkeypatch.setenv("COLUMNS", str(MAX_COLUMNS))
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -130,8 +130,8 @@ def test_help_of_every_command_loads_no_heavy_package() -> None:
 
 def test_runner_help_fits_on_two_screens_and_points_to_hydra() -> None:
     text = command_help()
-    assert len(text.splitlines()) <= MOST_LINES
-    assert [line for line in text.splitlines() if len(line) > MOST_COLUMNS] == []
+    assert len(text.splitlines()) <= MAX_LINES
+    assert [line for line in text.splitlines() if len(line) > MAX_COLUMNS] == []
     assert all(word in text for word in ("--cfg job", "--hydra-help", "latest", "best", "run.plan_only=true"))
     for page in re.findall(r"docs/[\w-]+\.md", text):
         assert "python -m runner" in (REPOSITORY / page).read_text(encoding="utf-8")

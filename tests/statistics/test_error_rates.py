@@ -19,7 +19,7 @@ from tests.statistics.cells import scores_of
 
 ALPHA = 0.05
 N_SWEEPS = 400
-FEWEST, MOST = stats.binom.interval(0.998, N_SWEEPS, ALPHA)
+MIN_SWEEPS, MAX_SWEEPS = stats.binom.interval(0.998, N_SWEEPS, ALPHA)
 TEST = PairedTest(n_resamples=999)
 
 
@@ -45,7 +45,7 @@ def n_found(p: NDArray[np.float64]) -> int:
 
 def test_equal_cells_differ_at_the_rate_of_alpha() -> None:
     values = sweeps(1, [0.0, 0.0])
-    assert FEWEST <= n_found(p_values(values[:, :, 1:], values[:, :, 0], np.arange(100))) <= MOST
+    assert MIN_SWEEPS <= n_found(p_values(values[:, :, 1:], values[:, :, 0], np.arange(100))) <= MAX_SWEEPS
 
 
 class TestSettingsInWhichTestsAreOftenWrong:
@@ -130,7 +130,7 @@ def test_holm_keeps_the_rate_of_a_whole_family() -> None:
     null = np.array(means[1:]) == 0.0
     n_wrong_raw = int((p[:, null] <= ALPHA).any(axis=1).sum())
     n_wrong = sum((holm(row)[null] <= ALPHA).any() for row in p)
-    assert n_wrong <= MOST < n_wrong_raw
+    assert n_wrong <= MAX_SWEEPS < n_wrong_raw
 
 
 class TestTheBestOfManyCells:
@@ -243,11 +243,13 @@ class TestClusters:
     def test_test_ignoring_clusters_finds_differences_in_noise(self) -> None:
         noise = self.differences()
         p = p_values(noise[:, :, np.newaxis], np.zeros_like(noise), np.arange(200))
-        assert n_found(p) > 2 * MOST
+        assert n_found(p) > 2 * MAX_SWEEPS
 
     def test_clustered_test_keeps_its_error_rate(self) -> None:
         noise = self.differences()
-        assert FEWEST <= n_found(p_values(noise[:, :, np.newaxis], np.zeros_like(noise), self.clusters)) <= MOST
+        assert (
+            MIN_SWEEPS <= n_found(p_values(noise[:, :, np.newaxis], np.zeros_like(noise), self.clusters)) <= MAX_SWEEPS
+        )
 
 
 class TestGroupsOfUnequalSize:

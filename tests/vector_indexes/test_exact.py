@@ -64,7 +64,7 @@ def test_first_stage_of_truncated_vectors_uses_a_gpu(searches: list[dict[str, An
 def test_vectors_beyond_gpu_memory_are_copied_in_blocks(
     searches: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exact, "_LEAST", 1)
+    monkeypatch.setattr(exact, "_MIN_BYTES", 1)
     monkeypatch.setattr(exact, "free_gpu_bytes", lambda: exact._RESERVED + VECTORS.nbytes // 2)
     nearest(QUERIES, VECTORS, 10, Device.GPU)
     (made,) = searches
@@ -159,7 +159,7 @@ def test_gpu_search_equals_cpu_search_at_once_and_in_blocks(monkeypatch: pytest.
     queries[0] = vectors[5]
     expected = Flat(Device.CPU).search({}, vectors, queries, 100)
     for free in (exact.free_gpu_bytes(), exact._RESERVED + vectors.nbytes // 3):
-        monkeypatch.setattr(exact, "_LEAST", 1)
+        monkeypatch.setattr(exact, "_MIN_BYTES", 1)
         monkeypatch.setattr(exact, "free_gpu_bytes", lambda free=free: free)
         found = Flat(Device.GPU).search({}, vectors, queries, 100)
         assert found.chunk[0, :4].tolist() == [5, 17, 4000, 19_000]

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 _HEADING = "Heading "
 _SHEET_TAG = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}worksheet"
-_MOST_ROWS, _MOST_COLUMNS = 1_048_576, 16_384
+_MAX_ROWS, _MAX_COLUMNS = 1_048_576, 16_384
 """The size of a sheet in Excel and LibreOffice."""
-_MOST_EMPTY_CELLS = 10_000_000
+_MAX_EMPTY_CELLS = 10_000_000
 """Most empty cells of a workbook that are written because cells with text are right of them."""
 
 
@@ -210,10 +210,10 @@ def _sheets(book: "Workbook", file: Path) -> Iterator[str]:
             rows = []
             for number, cells in _rows_of(sheet, f"{file}, sheet {sheet.title!r}"):
                 n_empty += max(cells) - len(cells)
-                if n_empty > _MOST_EMPTY_CELLS:
+                if n_empty > _MAX_EMPTY_CELLS:
                     raise DataError(
                         f"{file}, sheet {sheet.title!r}, cell {_name(number, max(cells))}: the sheet has more "
-                        f"than {_MOST_EMPTY_CELLS:,} empty cells before this one, expected a table. Remove cells "
+                        f"than {_MAX_EMPTY_CELLS:,} empty cells before this one, expected a table. Remove cells "
                         "far to the right, empty columns, or the file."
                     )
                 rows.append([cells.get(column, "") for column in range(1, max(cells) + 1)])
@@ -281,10 +281,10 @@ def _rows_of(sheet: "ReadOnlyWorksheet", location: str) -> list[tuple[int, dict[
             row, column = cell["row"], cell["column"]
             if not text.strip():
                 continue
-            if not (1 <= row <= _MOST_ROWS and 1 <= column <= _MOST_COLUMNS):
+            if not (1 <= row <= _MAX_ROWS and 1 <= column <= _MAX_COLUMNS):
                 raise DataError(
-                    f"{location}, cell {_name(row, column)}: is outside of a sheet, which has {_MOST_ROWS:,} rows and "
-                    f"{_MOST_COLUMNS:,} columns at most. Correct or remove the cell."
+                    f"{location}, cell {_name(row, column)}: is outside of a sheet, which has {_MAX_ROWS:,} rows and "
+                    f"{_MAX_COLUMNS:,} columns at most. Correct or remove the cell."
                 )
             if column in rows.setdefault(row, {}):
                 raise DataError(f"{location}, cell {_name(row, column)}: occurs twice. Remove one of them.")

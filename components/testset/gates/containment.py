@@ -14,7 +14,7 @@ from components.testset.protocols import SourceCorpus
 from components.testset.records import Draft, Extract, GateVerdict
 from components.text.near_duplicates import contained_share
 
-_FEWEST_CHARACTERS = 16
+_MIN_CHARACTERS = 16
 """Most of a shorter text may occur anywhere."""
 
 
@@ -37,7 +37,7 @@ class Containment:
     n_requests: ClassVar[int] = 0
 
     def check(self) -> list[str]:
-        problems = too_small(self, shortest=_FEWEST_CHARACTERS)
+        problems = too_small(self, shortest=_MIN_CHARACTERS)
         if not 0 < self.half <= self.whole <= 1:
             shares = f"got {self.half:g} and {self.whole:g}, expected shares above 0, and half at most whole"
             problems.append(f"half and whole: {shares}")
@@ -62,7 +62,7 @@ class Containment:
         contained = []
         for index, text in enumerate(texts):
             share = contained_share(text, [*texts[:index], *texts[index + 1 :]])
-            if len(text) >= _FEWEST_CHARACTERS and share >= (self.half if len(text) >= self.shortest else self.whole):
+            if len(text) >= _MIN_CHARACTERS and share >= (self.half if len(text) >= self.shortest else self.whole):
                 contained.append((share, -index))
         if contained:
             share, index = max(contained)

@@ -26,9 +26,9 @@ def decide_verdict(findings: Iterable[Finding], tags: bool, only_tagged: Collect
     return GateVerdict(state, reason, shorten_detail(detail))
 
 
-_MOST_SHOWN = 200
+_MAX_SHOWN_CHARACTERS = 200
 
 
 def shorten_detail(text: str) -> str:
     """Return at most 200 characters of a text, for a detail."""
-    return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 1]}…"
+    return text if len(text) <= _MAX_SHOWN_CHARACTERS else f"{text[: _MAX_SHOWN_CHARACTERS - 1]}…"

@@ -32,7 +32,7 @@ _ATTRIBUTE = re.compile(r"(?:没有|并未|未|没)[^\W\d]{0,4}?(?:提及|提到
 """Attributes of the subject, as in "those who have not disclosed", which do not describe the answer itself."""
 _WRITTEN_IN_TEN = ("zh", "ja", "ko")
 """Languages that ten letters identify."""
-_FEWEST_LETTERS, _FEWEST_LETTERS_ELSEWHERE = 10, 40
+_MIN_LETTERS, _MIN_LETTERS_ELSEWHERE = 10, 40
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def _other_languages(question: str, references: Sequence[str], language: str) ->
 def _language_of(text: str) -> str:
     """Return the language of a text; UNKNOWN if it is too short to tell, such as a name."""
     language, n_letters = detect_language([text]), sum(map(str.isalpha, text))
-    fewest = _FEWEST_LETTERS if language in _WRITTEN_IN_TEN else _FEWEST_LETTERS_ELSEWHERE
+    fewest = _MIN_LETTERS if language in _WRITTEN_IN_TEN else _MIN_LETTERS_ELSEWHERE
     return language if n_letters >= fewest else UNKNOWN
 
 

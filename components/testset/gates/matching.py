@@ -14,7 +14,7 @@ _LISTED = re.compile(r"[、;；，]|,(?!\d)")
 """List marks, searched in the original text because a form for comparison has no marks."""
 _UNITS = {"%": " percent ", "‰": " permille ", "$": " dollar ", "€": " euro ", "£": " pound ", "¥": " yuan "}
 """Marks that a form for comparison leaves out, although they distinguish numbers."""
-_LONGEST_REFERENCE, _LONGEST_ADDITION = 60, 60
+_MAX_REFERENCE_CHARACTERS, _MAX_ADDITION_CHARACTERS = 60, 60
 """Characters. A model must compare longer references, and answers that add more to a reference."""
 
 
@@ -47,8 +47,8 @@ def _contains_reference(form: str, reference: str) -> bool:
     """
     beside = form.replace(reference, " ", 1)
     return (
-        len(reference) <= _LONGEST_REFERENCE
-        and len(beside) <= _LONGEST_ADDITION
+        len(reference) <= _MAX_REFERENCE_CHARACTERS
+        and len(beside) <= _MAX_ADDITION_CHARACTERS
         and not reference[-1].isdigit()
         and contains(form, reference)
         and not any(sign.search(beside) for sign in (_NUMBER, _NEGATED, _JOINED))

@@ -8,7 +8,7 @@ from components.testset.quotes.forms import Form, fold, strip_marks, strip_white
 from components.testset.quotes.safeguards import have_same_facts, is_cut_off, is_number_left_out
 
 FUZZY_PERCENT = 95.0
-_MOST_NEAR = 5
+_MAX_NEAR_MATCHES = 5
 _MASK = "\x00"
 
 
@@ -67,7 +67,7 @@ def _find_near(quote: str, text: str) -> Iterator[tuple[int, int]]:
 
     pattern, form = fold(quote).text, fold(text)
     rest = form.text
-    for _ in range(_MOST_NEAR):
+    for _ in range(_MAX_NEAR_MATCHES):
         if len(pattern) > len(rest):  # rapidfuzz would search for the text in the quote
             start, end, score = 0, len(rest), fuzz.ratio(pattern, rest)
         else:

@@ -10,7 +10,7 @@ from components.testset.records import Quote
 Reply = Mapping[str, Json]
 
 _NUMBERS = re.compile(r"(\d{1,9})(?:\s*[-–~～至到]\s*(\d{1,9}))?")
-_LONGEST_RANGE = 100
+_MAX_RANGE_LENGTH = 100
 
 
 def read_reply(text: str, key: str) -> Reply | str | None:
@@ -71,6 +71,6 @@ def _numbers(value: object) -> tuple[int, ...]:
             numbers[number] = None
             continue
         for first, last in _NUMBERS.findall(str(text)) if isinstance(text, int | str) else []:
-            end = min(int(last or first), int(first) + _LONGEST_RANGE)
+            end = min(int(last or first), int(first) + _MAX_RANGE_LENGTH)
             numbers |= dict.fromkeys(range(int(first), end + 1) or [int(first), int(last)])
     return tuple(numbers)

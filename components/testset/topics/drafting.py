@@ -15,7 +15,7 @@ from components.protocols import LLM, Ask
 from components.records import Kind, ScoreState
 from components.testset.protocols import SourceCorpus
 from components.testset.records import Topic
-from components.testset.topics.tree import LONGEST_NAME, Leaf, checked_name, list_topics
+from components.testset.topics.tree import MAX_NAME_CHARACTERS, Leaf, checked_name, list_topics
 from components.testset.wording import TEXT, Wording, object_schema, quote_text
 from components.text.slugs import plain_name
 
@@ -86,7 +86,7 @@ class DraftedTopics:
         return [chosen[first : first + self.n_documents] for first in range(0, len(chosen), self.n_documents)]
 
     def _show(self, title: str, text: str) -> str:
-        return quote_text(" | ".join(filter(None, [title[:LONGEST_NAME], text[: self.n_characters]])))
+        return quote_text(" | ".join(filter(None, [title[:MAX_NAME_CHARACTERS], text[: self.n_characters]])))
 
     def _inquiry(self, wording: Wording, name: str, placeholder: str, text: str) -> Inquiry[tuple[Topic, ...]]:
         values = {placeholder: text, "{n}": str(self.n_topics)}

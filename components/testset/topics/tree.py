@@ -10,7 +10,7 @@ from components.json_value import Json
 from components.testset.records import Topic
 from components.text.slugs import make_slugs
 
-DEEPEST, MOST_TOPICS, LONGEST_NAME = 8, 500, 200
+DEEPEST, MAX_TOPICS, MAX_NAME_CHARACTERS = 8, 500, 200
 """Levels below the root, leaves, and characters of a name. Voters could not choose from a larger tree."""
 
 _JOINED_BY = " - "
@@ -51,9 +51,9 @@ def _merge(leaves: Iterable[Leaf], location: str, depth: int | None) -> dict[tup
         if len(path) > DEEPEST:
             raise too_deep(path, location)
         by_path.setdefault(path[:depth], []).append(Leaf(path, shown_text(leaf.description)))
-        if len(by_path) > MOST_TOPICS:
+        if len(by_path) > MAX_TOPICS:
             raise DataError(
-                f"{location}: got more than {MOST_TOPICS} topics, expected fewer; leave out the lowest level"
+                f"{location}: got more than {MAX_TOPICS} topics, expected fewer; leave out the lowest level"
             )
     inner = {path[:n] for path in by_path for n in range(1, len(path))}
     for path, merged in by_path.items():
@@ -108,10 +108,10 @@ def checked_name(name: object, location: str) -> str:
     text = shown_text(name)
     if not text:
         raise DataError(f"{location}: got a blank name ({name!r}), expected the name of a topic")
-    if len(text) > LONGEST_NAME:
+    if len(text) > MAX_NAME_CHARACTERS:
         raise DataError(
-            f"{location}: got a name of {len(text)} characters ({text[:40]}...), expected at most {LONGEST_NAME}; move "
-            "the rest to a description"
+            f"{location}: got a name of {len(text)} characters ({text[:40]}...), expected at most "
+            f"{MAX_NAME_CHARACTERS}; move the rest to a description"
         )
     return text
 

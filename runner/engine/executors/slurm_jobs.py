@@ -21,7 +21,7 @@ from runner.engine.executors.slurm import Cluster, Slurm
 from runner.engine.executors.slurm_worker import Assignment
 from runner.engine.plugins.working_directory import without_working_directory
 
-_MOST_LINES_SHOWN = 15
+_MAX_SHOWN_LINES = 15
 _SECONDS_TO_END, _SIGNAL_AGAIN_S = 10.0, 0.3
 _ENDED_STATES = {
     *("BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED"),
@@ -177,7 +177,7 @@ class SlurmJob:
             text = self.log.read_text(encoding="utf-8", errors="replace")
         except OSError:
             return ""
-        return "\n".join(text.strip().splitlines()[-_MOST_LINES_SHOWN:])
+        return "\n".join(text.strip().splitlines()[-_MAX_SHOWN_LINES:])
 
     def state(self, *, now: bool = False) -> State:
         """Return its state. It may be some time old unless `now` is set."""

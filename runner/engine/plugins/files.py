@@ -15,8 +15,8 @@ from runner.engine.plugins.source_imports import Imports, find_imports
 SUFFIXES = tuple(all_suffixes())
 """Suffixes of files that Python imports."""
 
-MOST_DATA_FILES = 5000
-MOST_DATA_BYTES = 256 * 2**20
+MAX_DATA_FILES = 5000
+MAX_DATA_BYTES = 256 * 2**20
 """Most data files and bytes of a package that count by content. Above either, they count by name, size and mtime."""
 
 _LEFT_OUT = re.compile(r"\..*|.*(~|\.pyo|\.tmp|\.log|\.lock)|mlflow\.db.*")
@@ -145,7 +145,7 @@ def _name_file(places: Sequence[Path], constant: str, path: Path) -> str:
 def _read_data(data: Mapping[str, Path]) -> dict[str, SourceFile]:
     stamps = {name: _stamp_or_none(path) for name, path in data.items()}
     n_bytes = sum(stamp[0] for stamp in stamps.values() if stamp)
-    by_content = len(data) <= MOST_DATA_FILES and n_bytes <= MOST_DATA_BYTES
+    by_content = len(data) <= MAX_DATA_FILES and n_bytes <= MAX_DATA_BYTES
     return {name: _data_file(data[name], stamp, by_content) for name, stamp in stamps.items() if stamp}
 
 

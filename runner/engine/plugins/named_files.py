@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
-_LONGEST_NAME = 200
+_MAX_NAME_CHARACTERS = 200
 _QUOTE = re.compile(rb"[\"']")
 _OUTSIDE = frozenset({"", ".", "..", "~"})
 """First parts of names that may leave the folder."""
@@ -70,7 +70,9 @@ def names_in(text: bytes) -> frozenset[str]:
     for node in ast.walk(tree):
         for parts in _joined_names(node):
             names.add("/".join(parts))
-    return frozenset(name for name in names if name.strip("./~") and len(name) <= _LONGEST_NAME and "\0" not in name)
+    return frozenset(
+        name for name in names if name.strip("./~") and len(name) <= _MAX_NAME_CHARACTERS and "\0" not in name
+    )
 
 
 def _joined_names(node: ast.AST) -> Iterator[list[str]]:

@@ -77,7 +77,7 @@ _COMPUTED = re.compile(
     + "|".join(sorted(_OF_LIBRARIES)).encode()
     + rb")\b"
 )
-_LONGEST_NAME = 200
+_MAX_NAME_CHARACTERS = 200
 
 
 def top_level(module: str) -> str:
@@ -159,7 +159,7 @@ def find_imports(text: bytes, module: str, *, is_package: bool) -> Imports:
 
 def _named_in(value: object) -> set[str]:
     """Return the name if a string may name a module, as in `locate("my_package.words")`."""
-    if not isinstance(value, str) or len(value) > _LONGEST_NAME:
+    if not isinstance(value, str) or len(value) > _MAX_NAME_CHARACTERS:
         return set()
     return {value.replace(":", ".")} if _DOTTED.fullmatch(value.replace(":", ".")) or value.isidentifier() else set()
 

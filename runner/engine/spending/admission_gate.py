@@ -11,7 +11,7 @@ from components.records import Answer, AnswerState, ErrorClass, Message, Request
 from runner.engine.checked_answers import checked_answers
 from runner.engine.store.held_locks import LockLost
 
-_LONGEST_ANSWER_S = 3600.0
+_MAX_ANSWER_S = 3600.0
 """Longest time that an answer may take. Only after it are reservations of other processes presumed dead."""
 
 
@@ -69,7 +69,7 @@ def _next(answers: Iterator[Answer], gate: Gate) -> Answer | None:
 
 
 def _attempt(llm: LLM, request: Request) -> Attempt:
-    return Attempt(model_account(llm), most_tokens(llm, request.messages), _LONGEST_ANSWER_S)
+    return Attempt(model_account(llm), most_tokens(llm, request.messages), _MAX_ANSWER_S)
 
 
 def model_account(model: object) -> Account:

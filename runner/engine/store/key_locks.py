@@ -28,12 +28,12 @@ from runner.engine.store.writers import LOOKS_PER_LEASE, Writers
 log = logging.getLogger(__name__)
 
 _WARN_AFTER_S = 2.0
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.5
+_FIRST_PAUSE_S, _MAX_PAUSE_S = 0.02, 0.5
 _LOOK_EVERY_S = 1.0
 _IF_STOPPED = "; if that process was stopped (Ctrl-Z), continue or end it, so that its requests are paid for only once"
 
-_LONGEST_CLAIM = 255
-_CLAIM = re.compile(rf"[^/\0\n]{{1,{_LONGEST_CLAIM}}}")
+_MAX_CLAIM_CHARACTERS = 255
+_CLAIM = re.compile(rf"[^/\0\n]{{1,{_MAX_CLAIM_CHARACTERS}}}")
 
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})
 """Errors of systems and file systems without symbolic links. Windows also raises one for users without the right."""
@@ -94,7 +94,7 @@ def _may_hold_claim(path: Path) -> bool:
     """Return True for a link, and for a file that is small enough to hold a claim. Raises OSError if it was deleted."""
     if path.is_symlink():
         return True
-    return path.is_file() and 0 < path.stat().st_size <= _LONGEST_CLAIM and os.access(path, os.R_OK)
+    return path.is_file() and 0 < path.stat().st_size <= _MAX_CLAIM_CHARACTERS and os.access(path, os.R_OK)
 
 
 def _wait(path: Path, claim: str, writers: Writers, what: str, *, from_stopped: bool) -> None:
@@ -111,7 +111,7 @@ def _wait(path: Path, claim: str, writers: Writers, what: str, *, from_stopped: 
             log.warning("waiting for another process, which is %s (it holds %s)%s", what, path, advice)
             has_warned = True
         time.sleep(pause_s)
-        pause_s = min(pause_s * 1.5, _LONGEST_PAUSE_S, look_every_s)
+        pause_s = min(pause_s * 1.5, _MAX_PAUSE_S, look_every_s)
 
 
 def _new_claim(writers: Writers) -> str:
@@ -134,7 +134,7 @@ def _read_claim(path: Path) -> str:
         if error.errno != errno.EINVAL:
             raise
     with open_regular(path) as file:
-        return file.read(4 * _LONGEST_CLAIM + 1).decode("utf-8", "replace")
+        return file.read(4 * _MAX_CLAIM_CHARACTERS + 1).decode("utf-8", "replace")
 
 
 def _try_to_take(path: Path, claim: str) -> bool:

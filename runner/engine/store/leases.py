@@ -18,7 +18,7 @@ from runner.engine.store.regular_files import read_small
 from runner.engine.store.remote import NO_REMOTE, Remote
 from runner.engine.store.writers import Writers
 
-_LONGEST = 1 << 30
+_MAX_BYTES = 1 << 30
 """Bytes of a lease, which has 68 per result."""
 
 
@@ -82,7 +82,7 @@ class Leases:
         needs = []
         for path in sorted(self._folder.glob("*.json")):
             with suppress(FileNotFoundError):  # the run has just ended
-                process, needed = read_lease(read_small(path, _LONGEST))
+                process, needed = read_lease(read_small(path, _MAX_BYTES))
                 if not process or self._writers.is_gone(process):
                     if self._writers.may_write:
                         path.unlink()

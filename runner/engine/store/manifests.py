@@ -22,8 +22,8 @@ Files = Mapping[str, tuple[str, int]]
 """Files of a result: name -> [SHA-256, bytes]."""
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_MOST_BYTES = 1 << 62
-_LONGEST = 1 << 26
+_MAX_BYTES = 1 << 62
+_MAX_MANIFEST_BYTES = 1 << 26
 """Bytes of a manifest."""
 
 
@@ -61,7 +61,7 @@ class Manifests:
         """
         self._unreadable.discard(place)
         try:
-            raw = json.loads(read_small(folder / MANIFEST, _LONGEST))
+            raw = json.loads(read_small(folder / MANIFEST, _MAX_MANIFEST_BYTES))
             del raw["made_from"]
             files = named_files(raw)
             del raw["files"]
@@ -112,7 +112,7 @@ def named_files(manifest: Mapping[str, Json]) -> dict[str, tuple[str, int]]:
         is_plain = Path(name).name == name == os.fsdecode(name.encode()) and "\0" not in name
         if not is_plain or name.startswith(".") or name in ("", MANIFEST):
             raise ValueError(f"{name!r} is not a valid file name in a result")
-        if not _DIGEST.fullmatch(digest) or type(n_bytes) is not int or not 0 <= n_bytes < _MOST_BYTES:
+        if not _DIGEST.fullmatch(digest) or type(n_bytes) is not int or not 0 <= n_bytes < _MAX_BYTES:
             raise ValueError(f"{name}: {digest!r}, {n_bytes!r} are not a checksum and a size")
         files[name] = (digest, n_bytes)
     return files

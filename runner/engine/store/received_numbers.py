@@ -31,7 +31,7 @@ _SUFFIX = ".received"
 _SYNC_EVERY_S = 1.0
 _HEAD = Struct("<II")
 _N_KEY = 32
-_MOST_VALUES = 1 << 20
+_MAX_VALUES = 1 << 20
 """Longest possible vector. A larger count comes from a damaged record."""
 
 Numbers = NDArray[np.float32]
@@ -147,7 +147,7 @@ def _next_record(file: BinaryIO) -> tuple[bytes, Numbers] | None:
         return None
     checksum, n_values = _HEAD.unpack(head)
     n_body = _N_KEY + 4 * n_values
-    body = file.read(n_body) if n_values <= _MOST_VALUES else b""
+    body = file.read(n_body) if n_values <= _MAX_VALUES else b""
     if len(body) < n_body or crc32(body) != checksum:
         return None
     return body[:_N_KEY], np.frombuffer(body, dtype="<f4", offset=_N_KEY)

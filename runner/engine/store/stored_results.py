@@ -33,7 +33,7 @@ from runner.engine.store.writers import Writers
 FORMAT = 3
 _OCCUPIED = frozenset({errno.ENOTEMPTY, errno.EEXIST})
 """Errors of a rename to the path of an existing folder."""
-_LONGEST_DESCRIPTION = 1 << 16
+_MAX_DESCRIPTION_BYTES = 1 << 16
 """Bytes of `store.json`."""
 _HALF_WRITTEN = re.compile(r"\.[0-9a-f]{32}(\.|$)")
 
@@ -111,7 +111,7 @@ class Store:
                 f"store, replace {path} by a file with {json.dumps({'format': FORMAT})}"
             )
         try:
-            store_format = int(json.loads(read_small(path, _LONGEST_DESCRIPTION))["format"])
+            store_format = int(json.loads(read_small(path, _MAX_DESCRIPTION_BYTES))["format"])
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             raise StoreError(
                 f"{path}: not a store's description; choose another run.store_dir or, if the folder is a store and "

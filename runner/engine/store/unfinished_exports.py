@@ -26,7 +26,7 @@ from runner.engine.store.writers import Writers
 log = logging.getLogger(__name__)
 
 _OWNER, _NEW, _OLD = "owner", "new", "old"
-_LONGEST = 60
+_MAX_NAME_CHARACTERS = 60
 """Most characters of an export's name in the hidden name: file systems allow 255 bytes."""
 
 
@@ -169,9 +169,9 @@ def _read_record(record: Path) -> HalfExport | None:
 
 
 def _name_beside(out: Path) -> str:
-    return f".{out.name[:_LONGEST]}.{uuid.uuid4().hex[:8]}"
+    return f".{out.name[:_MAX_NAME_CHARACTERS]}.{uuid.uuid4().hex[:8]}"
 
 
 def _name_pattern(out: Path) -> "re.Pattern[str]":
     """Return the pattern of hidden names beside an export, including the `tempfile` names of earlier versions."""
-    return re.compile(rf"\.{re.escape(out.name[:_LONGEST])}\.[a-z0-9_]{{8}}")
+    return re.compile(rf"\.{re.escape(out.name[:_MAX_NAME_CHARACTERS])}\.[a-z0-9_]{{8}}")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from components.statistics.grouped_mean import n_effective, shifts, sum_variance
 
 CONFIDENCE = 0.95
-FEWEST_LABELLED = 5
+MIN_LABELLED_CLUSTERS = 5
 """Lowest number of clusters with a label for which an interval is reliable enough to show."""
 
 _PSEUDO, _PSEUDO_OF_BIAS = 2 * 0.25**2, 2 * 0.5**2
@@ -63,7 +63,7 @@ def prediction_powered(judged: Values, labels: Values, clusters: NDArray[np.int6
     mean = float(np.clip(residuals.mean() + weight * (unlabelled.mean() if len(unlabelled) else 0.0), 0.0, 1.0))
     bias = float((predicted - people).mean())
     n_labelled_clusters = len(np.unique(known_clusters))
-    if n_labelled_clusters < FEWEST_LABELLED:
+    if n_labelled_clusters < MIN_LABELLED_CLUSTERS:
         return PredictionPowered(len(judged), len(people), float(judged.mean()), bias, None, mean, None, weight)
     n_groups = n_effective(known_clusters)
     parts = np.zeros(len(judged))

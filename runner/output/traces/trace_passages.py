@@ -6,12 +6,12 @@ from components.json_value import Json
 from runner.console.display import escape_control
 from runner.results.hit_texts import CorpusTexts
 
-_FEWEST_HITS = 10
+_MIN_HITS = 10
 """Hits in a trace, if it has as many. More follow up to the last hit that is in the context."""
 
 _NO_TEXT = "(the document's text is not stored)"
 
-_LONGEST = 10_000
+_MAX_CHARACTERS = 10_000
 """Characters. Pages with longer texts are slow to open."""
 
 
@@ -24,7 +24,7 @@ def passages(row: Mapping[str, Json], corpus: CorpusTexts | None, rank: str = ""
     if rank:
         hits = sorted((hit for hit in hits if hit.get(rank) is not None), key=lambda hit: int(hit[rank]))
     last = max((number for number, hit in enumerate(hits, 1) if hit["in_context"]), default=0)
-    return [_passage(number, hit, corpus) for number, hit in enumerate(hits[: max(_FEWEST_HITS, last)], 1)]
+    return [_passage(number, hit, corpus) for number, hit in enumerate(hits[: max(_MIN_HITS, last)], 1)]
 
 
 def place(unit: Mapping[str, Json]) -> str:
@@ -35,10 +35,10 @@ def place(unit: Mapping[str, Json]) -> str:
 
 def page_text(text: str) -> str:
     """Return a text without characters that a page or a database would interpret. A long text is cut, with a note."""
-    if len(text) <= _LONGEST:
+    if len(text) <= _MAX_CHARACTERS:
         return escape_control(text)
-    note = f"[cut: {_LONGEST:,} of {len(text):,} characters; all are in samples.parquet]"
-    return f"{escape_control(text[:_LONGEST])}\n{note}"
+    note = f"[cut: {_MAX_CHARACTERS:,} of {len(text):,} characters; all are in samples.parquet]"
+    return f"{escape_control(text[:_MAX_CHARACTERS])}\n{note}"
 
 
 def _passage(number: int, hit: Mapping[str, Json], corpus: CorpusTexts | None) -> dict[str, Json]:

@@ -12,7 +12,7 @@ from components.records import ScoreState
 from runner.output.standings import Standings
 from runner.results import OK, CellResult, larger_is_better, read_samples
 
-_MOST_TIED = 2
+_MAX_TIED_CELLS = 2
 _GROUPS = ("subset", "topic", "task")
 _NO_ANSWER = {ScoreState.ANSWER_ERROR.value, ScoreState.FAILED.value}
 
@@ -35,7 +35,7 @@ def traced_cells(standings: Standings, baseline_id: str) -> list[CellResult]:
         if (value := cell.value(standings.metrics[0])) not in seen:
             seen.add(value)
             fresh.append(cell)
-    return [*chosen, *[*fresh, *(cell for cell in tied if cell not in fresh)][:_MOST_TIED]]
+    return [*chosen, *[*fresh, *(cell for cell in tied if cell not in fresh)][:_MAX_TIED_CELLS]]
 
 
 def chosen_samples(cells: Sequence[CellResult], sweep_dir: Path, metrics: Sequence[str], n: int | None) -> list[str]:

@@ -16,7 +16,7 @@ from runner.pipeline.corpus.loaded_data import Data
 if TYPE_CHECKING:
     from runner.pipeline.cell import Cell
 
-_MOST_HITS = 5_000_000
+_MAX_HITS = 5_000_000
 """Most hits of all samples together, because a table lists all of them."""
 
 _ANY_SAMPLE = Sample("", "", Kind.QA, "", ())
@@ -63,10 +63,10 @@ def _line_or_problem(
         )
     spans = whole.chunker.chunk(documents, segment(documents.texts, whole.chunker.length_tokenizer))
     n_picked = min(top_k, len(spans))
-    if n_picked * n_samples > _MOST_HITS:
+    if n_picked * n_samples > _MAX_HITS:
         return "", (
             f"top_k: got {top_k:,}, which gives {n_picked * n_samples:,} hits for {n_samples:,} samples, more "
-            f"than {_MOST_HITS:,}. Set a smaller top_k, or use fewer samples (dataset.limit)."
+            f"than {_MAX_HITS:,}. Set a smaller top_k, or use fewer samples (dataset.limit)."
         )
     texts, hits = SpanTexts(documents.texts, spans), whole.pick((_ANY_SAMPLE,), documents, spans, n_picked)
     context = checked_context(builder.build(hits, texts, n_picked), hits, spans, n_picked, builder)

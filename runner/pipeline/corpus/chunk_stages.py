@@ -25,7 +25,7 @@ from runner.pipeline.corpus.corpus_blocks import (
 from runner.pipeline.corpus.loaded_data import Data
 
 _N_DOCUMENTS = 200
-_MOST_CHARACTERS = 10_000
+_MAX_CHARACTERS = 10_000
 """At most this many documents, and this many characters of each, are cut for an estimate."""
 _STANDARD_ERRORS = 3
 
@@ -51,7 +51,7 @@ def some_chunks(run: Run, documents: Documents, chunks: Stage[Spans]) -> SomeChu
 def _cut_some(chunker: Chunker, corpus: Documents) -> SomeChunks:
     """Cut documents from all over a corpus."""
     rows = slice(None, None, max(-(-len(corpus) // _N_DOCUMENTS), 1))
-    texts = [text[:_MOST_CHARACTERS] for text in corpus.texts[rows]]
+    texts = [text[:_MAX_CHARACTERS] for text in corpus.texts[rows]]
     facts = corpus.metadata[rows] if corpus.metadata else ()
     documents = Documents(corpus.ids[rows], corpus.titles[rows], texts, facts)
     spans = chunker.chunk(documents, segment(texts, chunker.length_tokenizer))

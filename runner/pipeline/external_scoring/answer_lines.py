@@ -11,7 +11,7 @@ from components.clusters import component_ids
 from components.datasets.answer_fields import read_answerable, read_answers
 from components.datasets.json_fields import Record, as_list, as_record, optional_texts, read_records, required_text
 from components.errors import DataError
-from components.records import LARGEST_GRADE
+from components.records import MAX_GRADE
 
 _EXPECTED = (
     'one JSON object per line: {"id", "prediction", "references"}, {"id", "ranking", "relevant"} or '
@@ -147,8 +147,8 @@ def _text(item: object, name: str, location: str) -> str:
 
 
 def _grade(value: object, location: str) -> int:
-    if not isinstance(value, int) or abs(value) > LARGEST_GRADE:
+    if not isinstance(value, int) or abs(value) > MAX_GRADE:
         raise DataError(
-            f"{location}, field 'relevant': got the grade {value!r}, expected a whole number of at most {LARGEST_GRADE}"
+            f"{location}, field 'relevant': got the grade {value!r}, expected a whole number of at most {MAX_GRADE}"
         )
     return int(value)

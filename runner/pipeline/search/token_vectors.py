@@ -13,7 +13,7 @@ from runner.engine.stage_run import Run
 from runner.pipeline.corpus.text_passages import ChunkPassages, QueryPassages
 from runner.pipeline.search.encoded_blocks import encoded_in_blocks
 
-_LONGEST = 1.01
+_MAX_SQUARED_LENGTH = 1.01
 """Half precision rounds a vector of unit length by less."""
 
 
@@ -71,6 +71,6 @@ def _check_encodings(encodings: MultiEncodings, n_texts: int, encoder: TokenVect
             encoder, f"got offsets that do not divide {len(encodings.vectors)} vectors among the texts"
         )
     squares = np.einsum("td,td->t", encodings.vectors, encodings.vectors, dtype=np.float32)
-    if not (squares <= _LONGEST).all():  # the comparison is also false for NaN
+    if not (squares <= _MAX_SQUARED_LENGTH).all():  # the comparison is also false for NaN
         raise broken_contract(encoder, "got token vectors that are not finite or longer than 1, expected unit length")
     return encodings

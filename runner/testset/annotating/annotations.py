@@ -7,7 +7,7 @@ from enum import StrEnum
 from components.errors import DataError
 from components.records import Evidence
 
-HIGHEST_RATING = 5
+MAX_RATING = 5
 
 
 class Check(StrEnum):

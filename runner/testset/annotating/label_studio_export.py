@@ -11,7 +11,7 @@ from components.datasets.json_files import read_json
 from components.errors import DataError
 from components.records import Sample
 from runner.testset.annotating.annotated_set import AnnotatedVersions
-from runner.testset.annotating.annotations import HIGHEST_RATING, Annotated, Annotation, Check
+from runner.testset.annotating.annotations import MAX_RATING, Annotated, Annotation, Check
 from runner.testset.annotating.annotator_wording import NO, YES
 from runner.testset.annotating.marks import Mark, make_gold
 
@@ -160,7 +160,7 @@ class _Results:
         if len(ratings) > 1:
             raise DataError(f"{self._location}: got {len(ratings)} ratings, expected one")
         for rating in ratings:
-            if type(rating) is not int or not 0 <= rating <= HIGHEST_RATING:
-                raise DataError(f"{self._location}: got the rating {rating!r}, expected 1 to {HIGHEST_RATING}")
+            if type(rating) is not int or not 0 <= rating <= MAX_RATING:
+                raise DataError(f"{self._location}: got the rating {rating!r}, expected 1 to {MAX_RATING}")
             return rating or None
         return None

@@ -14,7 +14,7 @@ from components.json_value import Json
 from components.records import Sample
 from runner.results.released_set import Testset
 from runner.testset.annotating.annotated_set import documents_of, list_topics
-from runner.testset.annotating.annotations import HIGHEST_RATING, Check
+from runner.testset.annotating.annotations import MAX_RATING, Check
 from runner.testset.annotating.annotator_wording import AnnotatorWording
 
 SHOWN = "shown_question"
@@ -63,7 +63,7 @@ def labelling_config(samples: Sequence[Sample], testset: Testset, wording: Annot
                 )
             _add(choices, "Choice", value=topic)
     _add(root, "Header", value=wording.rating)
-    _add(root, "Rating", name="rating", toName=SHOWN, maxRating=str(HIGHEST_RATING), required="true")
+    _add(root, "Rating", name="rating", toName=SHOWN, maxRating=str(MAX_RATING), required="true")
     Xml.indent(root)
     return Xml.tostring(root, encoding="unicode")
 

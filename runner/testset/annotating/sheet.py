@@ -19,7 +19,7 @@ from components.records import Evidence, Sample
 from runner.console.display import FORMULA_STARTS
 from runner.results.released_set import Testset
 from runner.testset.annotating.annotated_set import AnnotatedVersions
-from runner.testset.annotating.annotations import HIGHEST_RATING, Annotated, Annotation, Check
+from runner.testset.annotating.annotations import MAX_RATING, Annotated, Annotation, Check
 from runner.testset.annotating.annotator_wording import NO, YES, AnnotatorWording
 from runner.testset.annotating.marks import Mark, make_gold
 
@@ -28,7 +28,7 @@ _COLUMNS = (*_TEXTS, *(f"check_{check}" for check in Check), "rating")
 _EXPECTED = (
     f"the CSV of python -m runner.annotate export, with the columns {', '.join(_COLUMNS)}, one file per annotator"
 )
-_MOST_ERRORS = 10
+_MAX_ERRORS = 10
 """Errors that one message lists."""
 
 _ESCAPED = (*FORMULA_STARTS, "'")
@@ -36,8 +36,8 @@ _ESCAPED = (*FORMULA_STARTS, "'")
 _VALUES = frozenset({"true", "false", "na", "n/a", "#n/a", "nan", "null", "none", "inf", "infinity"})
 """Words that spreadsheets or pandas read as a truth value, as a number or as no value."""
 
-_LONGEST_VALUE = 40
-_MOST_WORDS_IN_VALUE = 3
+_MAX_VALUE_CHARACTERS = 40
+_MAX_WORDS_IN_VALUE = 3
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -72,8 +72,8 @@ def _may_be_converted(cell: str) -> bool:
         return True
     if cell.lstrip().startswith("["):  # a list
         return False
-    is_short = len(cell) <= _LONGEST_VALUE and any(map(str.isdigit, cell))
-    return is_short and len(_WORD.findall(cell)) <= _MOST_WORDS_IN_VALUE
+    is_short = len(cell) <= _MAX_VALUE_CHARACTERS and any(map(str.isdigit, cell))
+    return is_short and len(_WORD.findall(cell)) <= _MAX_WORDS_IN_VALUE
 
 
 def unescape(cell: str, exported: str = "") -> str:
@@ -134,8 +134,8 @@ def read_sheet(file: Path, known: AnnotatedVersions, annotator: str) -> Annotate
         else:
             annotations.append(annotation)
     if errors:
-        n_more = len(errors) - _MOST_ERRORS
-        raise DataError("\n".join([*errors[:_MOST_ERRORS], *([f"and {n_more} more rows"] if n_more > 0 else [])]))
+        n_more = len(errors) - _MAX_ERRORS
+        raise DataError("\n".join([*errors[:_MAX_ERRORS], *([f"and {n_more} more rows"] if n_more > 0 else [])]))
     return Annotated(tuple(annotations), n_untouched=n_untouched, n_of_removed=n_of_removed)
 
 
@@ -231,6 +231,6 @@ def _rating(cell: str, location: str) -> int | None:
     if not cell.strip():
         return None
     rating = cell.strip().removesuffix(".0")
-    if rating not in map(str, range(1, HIGHEST_RATING + 1)):
-        raise DataError(f"{location}: got the rating {cell!r}, expected 1 to {HIGHEST_RATING}")
+    if rating not in map(str, range(1, MAX_RATING + 1)):
+        raise DataError(f"{location}: got the rating {cell!r}, expected 1 to {MAX_RATING}")
     return int(rating)

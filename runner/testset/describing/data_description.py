@@ -11,7 +11,7 @@ from components.json_value import Json
 from components.records import Benchmark, Sample
 from components.text.near_duplicates import SHINGLE_CHARACTERS, THRESHOLD, count_near_duplicates
 
-_SHORTEST_ANSWER = 6
+_MIN_ANSWER_CHARACTERS = 6
 """Shorter references (a year, a name, "yes") occur in questions without giving the answer away."""
 
 
@@ -131,7 +131,7 @@ def count_leaks(benchmark: Benchmark) -> dict[str, int]:
         gold = _gold_texts(sample, texts)
         counts["reference_equals_question"] += question in references
         counts["reference_within_question"] += any(
-            len(reference) >= _SHORTEST_ANSWER and reference in question and reference != question
+            len(reference) >= _MIN_ANSWER_CHARACTERS and reference in question and reference != question
             for reference in references
         )
         counts["gold_equals_question"] += not questions.isdisjoint(gold)

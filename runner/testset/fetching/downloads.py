@@ -12,7 +12,7 @@ from components.errors import DataError
 from runner.testset.fetching.hub import Hub, HubFile, InterruptedDownload, Offline, Repository
 
 BLOCK = 1 << 20
-_MOST_ATTEMPTS = 5
+_MAX_ATTEMPTS = 5
 """Attempts in a row that bring no byte."""
 _WAIT_S = 1.0
 
@@ -37,8 +37,8 @@ def download(hub: Hub, repo: Repository, path: str, target: Path, report: Report
         if n_now >= expected.n_bytes:
             break
         n_failures = 0 if n_now > n_before else n_failures + 1
-        if n_failures == _MOST_ATTEMPTS:
-            raise Offline(f"{path} of {repo.name}: broke off {_MOST_ATTEMPTS} times at byte {n_now:,} ({reason})")
+        if n_failures == _MAX_ATTEMPTS:
+            raise Offline(f"{path} of {repo.name}: broke off {_MAX_ATTEMPTS} times at byte {n_now:,} ({reason})")
         report(f"{path}: broke off at byte {n_now:,} of {expected.n_bytes:,} ({reason}); continuing")
         time.sleep(_WAIT_S * 2**n_failures)
     if wrong := difference(target, expected):

@@ -19,13 +19,13 @@ from components.errors import DataError
 from components.json_value import Json
 from components.openai_server.access import key_in, key_problems, proxy_problems, url_problems
 from components.openai_server.connection import trusting_context
-from components.openai_server.origin import MOST_REDIRECTS, REDIRECTS, origin_of
+from components.openai_server.origin import MAX_REDIRECTS, REDIRECTS, origin_of
 
 HUB = "https://huggingface.co"
 
 _ENDPOINT, _TOKEN, _OFFLINE = "HF_ENDPOINT", "HF_TOKEN", "HF_HUB_OFFLINE"
 _TIMEOUT_S = 30.0
-_MOST_BYTES_OF_LIST = 16 << 20
+_MAX_BYTES_OF_LIST = 16 << 20
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _TEMPORARY = (408, 429, 500, 502, 503, 504)
@@ -84,7 +84,7 @@ class Hub:
         """
         source = f"{repo} at revision {revision}"
         with self._get(f"{self.endpoint}/api/datasets/{repo}/revision/{revision}?blobs=true", source, {}) as reply:
-            body = _read(reply, _MOST_BYTES_OF_LIST + 1)
+            body = _read(reply, _MAX_BYTES_OF_LIST + 1)
         try:
             repository = _repository(repo, json.loads(body))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -112,7 +112,7 @@ class Hub:
         """Return the reply with status 200 or 206 after redirects. The hub must name this `commit`."""
         if os.environ.get(_OFFLINE, "").strip().lower() in ("1", "true", "yes", "on"):
             raise Offline(f"{_OFFLINE} is set, so {self.endpoint} is not asked")
-        for _ in range(MOST_REDIRECTS + 1):
+        for _ in range(MAX_REDIRECTS + 1):
             reply = self._open(address, headers)
             named = reply.headers.get("x-repo-commit", "")
             if commit and named and named != commit:
@@ -123,7 +123,7 @@ class Hub:
                 return self._require_success(reply, source)
             reply.close()
             address = next_hub_address(address, location, source)
-        raise DataError(f"{source}: the hub redirects more than {MOST_REDIRECTS} times. Check {_ENDPOINT}.")
+        raise DataError(f"{source}: the hub redirects more than {MAX_REDIRECTS} times. Check {_ENDPOINT}.")
 
     def _open(self, address: str, headers: Mapping[str, str]) -> HTTPResponse:
         sent = {"User-Agent": "rag-grid", "Accept-Encoding": "identity", **headers}

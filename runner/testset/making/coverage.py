@@ -18,7 +18,7 @@ TOO_RARE = "too few documents"
 NO_DOCUMENTS = "no document has this topic"
 NO_EVIDENCE = "no more evidence in the documents (evidence.most_sets, evidence.most_contained)"
 NO_REMOVABLE = "no more evidence in removable documents (removable_share)"
-MOST_TRIES = "no tries left (waves.most_tries)"
+NO_TRIES_LEFT = "no tries left (waves.most_tries)"
 PENDING = "requests failed"
 
 
@@ -68,7 +68,7 @@ def _why_short(state: GenerationState, cell: MatrixField, count: Count) -> str:
     if count.pending >= count.requested - count.accepted:
         return PENDING
     if count.tried >= state.requested.n_tries:
-        return MOST_TRIES
+        return NO_TRIES_LEFT
     if not count.n_documents:
         return NO_DOCUMENTS
     return NO_REMOVABLE if cell[1] in state.requested.removing else NO_EVIDENCE

@@ -19,8 +19,8 @@ from runner.testset.making.generation_settings import GenerationSettings
 from runner.testset.making.request_estimate import BoundPart, RequestEstimate, total
 from runner.testset.making.scheduling import MatrixField
 
-_MOST_REASONS = 12
-_LEAST_ALPHA = 0.667
+_MAX_REASONS = 12
+_MIN_ALPHA = 0.667
 """Krippendorff draws no conclusions from a lower alpha."""
 
 
@@ -111,8 +111,8 @@ def show_coverage(console: Console, state: GenerationState, counts: Mapping[Matr
     for count in counts.values():
         reasons.update(count.reasons)
     if reasons:
-        listed = ", ".join(f"{reason} {n}" for reason, n in reasons.most_common(_MOST_REASONS))
-        more = f" and {len(reasons) - _MOST_REASONS} more reasons" if len(reasons) > _MOST_REASONS else ""
+        listed = ", ".join(f"{reason} {n}" for reason, n in reasons.most_common(_MAX_REASONS))
+        more = f" and {len(reasons) - _MAX_REASONS} more reasons" if len(reasons) > _MAX_REASONS else ""
         n_tried = sum(count.tried for count in counts.values())
         rejected = f"{reasons.total():,} of {n_tried:,} evidence sets: {listed}{more}"
         console.print(f"rejected: {rejected}", markup=False, soft_wrap=True)
@@ -137,8 +137,8 @@ def votes_line(votes: Sequence[TopicVotes], alpha: Mapping[str, float | None]) -
         f"{sum(not vote.winner and not vote.is_pending for vote in votes):,} of no topic",
         *([f"{n_pending:,} waiting for a vote that failed"] if n_pending else []),
     ]
-    if alpha["value"] is not None and alpha["value"] < _LEAST_ALPHA:
-        parts.append(f"an alpha below {_LEAST_ALPHA}: topics overlap, or do not fit the corpus")
+    if alpha["value"] is not None and alpha["value"] < _MIN_ALPHA:
+        parts.append(f"an alpha below {_MIN_ALPHA}: topics overlap, or do not fit the corpus")
     return f"voters:   {agree}{interval} over {len(votes):,} documents; {', '.join(parts)}"
 
 

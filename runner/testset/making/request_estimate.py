@@ -13,7 +13,7 @@ from components.records import Documents, Evidence, Turn
 from components.testset.protocols import DraftGate, Task
 from components.testset.records import Draft, EvidenceSet, Extract, Topic
 from components.testset.topics.drafting import DraftedTopics
-from components.testset.topics.tree import LONGEST_NAME
+from components.testset.topics.tree import MAX_NAME_CHARACTERS
 from components.testset.topics.voting import ADJUDICATOR, Voter
 from runner.output.money import model_price
 from runner.testset.making.generation_settings import GenerationSettings
@@ -163,7 +163,7 @@ class _Sizes:
         if isinstance(component, Voter):
             return component.n_characters
         if isinstance(component, DraftedTopics):
-            return component.n_documents * (component.n_characters + LONGEST_NAME)
+            return component.n_documents * (component.n_characters + MAX_NAME_CHARACTERS)
         n_distractors = int(getattr(component, "n_distractors", 0))
         return max(self._most_documents * _TIMES_SHOWN, n_distractors) * self._settings.evidence.n_characters
 

@@ -22,7 +22,7 @@ from runner.engine.stage_run import Run
 from runner.pipeline.corpus.corpus_terms import TermTableCodec
 from runner.pipeline.corpus.loaded_data import CorpusCodec, ReadSource
 
-_MOST_TERMS = 64
+_MAX_TERMS = 64
 """Highest number of terms of a query that is searched with all its terms."""
 
 _DEEPER = 4
@@ -165,11 +165,11 @@ class SearchedCorpus:
         rows = []
         for query in range(len(terms)):
             ids_of_query = np.unique(terms.row(query))
-            if len(ids_of_query) <= _MOST_TERMS:
+            if len(ids_of_query) <= _MAX_TERMS:
                 rows.append(terms.row(query))
                 continue
             ids_of_query = ids_of_query[n_segments_with[ids_of_query] > 1]
-            rows.append(ids_of_query[np.argsort(n_segments_with[ids_of_query], kind="stable")[:_MOST_TERMS]])
+            rows.append(ids_of_query[np.argsort(n_segments_with[ids_of_query], kind="stable")[:_MAX_TERMS]])
         ends = np.cumsum([0, *map(len, rows)])
         ids = np.concatenate([*rows, np.zeros(0, dtype=np.int32)]).astype(np.int32)
         return Terms(ids, ends[:-1], ends[1:], terms.n_vocabulary)

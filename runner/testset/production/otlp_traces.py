@@ -17,7 +17,7 @@ from runner.testset.production.traced_questions import SkippedTrace, TracedQuest
 _EXPECTED = 'traces as OTLP JSON, {"resourceSpans": [...]}'
 _FAILED = (2, "STATUS_CODE_ERROR")
 _NUMBERED = re.compile(r"\.(\d+)\.")
-_MOST_DEPTH = 20
+_MAX_DEPTH = 20
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def _attributes(span: Json) -> Iterator[tuple[str, Json]]:
 
 def _value(value: Json, depth: int = 0) -> Json:
     """Return a value of OTLP as plain JSON. Whole numbers are strings there."""
-    if not isinstance(value, dict) or depth > _MOST_DEPTH:
+    if not isinstance(value, dict) or depth > _MAX_DEPTH:
         return None
     for name, content in value.items():
         if name == "arrayValue":

@@ -13,9 +13,9 @@ from components.json_value import Json
 from components.records import Turn
 from components.text.normalize import whole_characters
 
-LONGEST_TEXT = 100_000
+MAX_TEXT_CHARACTERS = 100_000
 """Most characters of a question or an answer."""
-MOST_PASSAGES = 1_000
+MAX_PASSAGES = 1_000
 
 _QUESTION = ("question", "query", "user_query", "user_input", "user_message", "prompt", "message", "input", "text")
 _ANSWER = (
@@ -88,9 +88,9 @@ def read_trace(
     if not question.strip():
         return SkippedTrace("no question in its input")
     answer = answer_in(outputs)
-    if max(len(question), len(answer)) > LONGEST_TEXT:
-        return SkippedTrace(f"a question or an answer of more than {LONGEST_TEXT:,} characters")
-    texts = tuple(dict.fromkeys(whole_characters(text) for text in passages if text.strip()))[:MOST_PASSAGES]
+    if max(len(question), len(answer)) > MAX_TEXT_CHARACTERS:
+        return SkippedTrace(f"a question or an answer of more than {MAX_TEXT_CHARACTERS:,} characters")
+    texts = tuple(dict.fromkeys(whole_characters(text) for text in passages if text.strip()))[:MAX_PASSAGES]
     turns = tuple(Turn(whole_characters(turn.question), whole_characters(turn.answer)) for turn in history)
     return TracedQuestion(
         an_id,

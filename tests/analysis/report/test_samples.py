@@ -11,7 +11,7 @@ import pytest
 
 from analysis.report.report_record import Report
 from analysis.report.sample_classes import CLASSES, RIGHT, name_class
-from analysis.report.samples_section import MOST_CHARACTERS, shorten_around
+from analysis.report.samples_section import MAX_CHARACTERS, shorten_around
 from components.forensics.failures import Failure
 from runner import results
 from runner.results.loaded_sweep import LoadedSweep
@@ -59,10 +59,10 @@ def test_report_shows_samples_of_every_failure_class_with_marked_gold(report: Re
 
 def test_cut_text_keeps_the_gold_and_counts_removed_characters() -> None:
     assert shorten_around("short").n_cut == 0
-    assert shorten_around("x" * 5_000).n_cut == 5_000 - MOST_CHARACTERS
+    assert shorten_around("x" * 5_000).n_cut == 5_000 - MAX_CHARACTERS
     far = shorten_around("a" * 3_000 + "gold" + "b" * 3_000, [(3_000, 3_004)])
     assert far.pieces[1] == "gold"
-    assert sum(map(len, far.pieces)) == MOST_CHARACTERS + 1
+    assert sum(map(len, far.pieces)) == MAX_CHARACTERS + 1
     assert shorten_around("abcdef", [(1, 3), (2, 5), (9, 12)]).pieces == ("a", "bc", "", "de", "f")
 
 

@@ -237,7 +237,7 @@ def test_office_archive_that_unpacks_beyond_the_limit_is_refused(
 ) -> None:
     write_xlsx(replace(planted(1, "en"), paragraphs=["x" * 20_000]), tmp_path / "a.xlsx")
     assert _read(tmp_path / "a.xlsx", Office())
-    monkeypatch.setattr("components.datasets.parsed_file.LARGEST_WHOLE_FILE", 20_000)
+    monkeypatch.setattr("components.datasets.parsed_file.MAX_WHOLE_FILE_BYTES", 20_000)
     with pytest.raises(DataError, match=r"a\.xlsx: contains [\d,]+ bytes, expected at most 20,000"):
         _read(tmp_path / "a.xlsx", Office())
 
@@ -327,9 +327,9 @@ def test_distant_last_cell_widens_only_the_head_of_a_sheet(tmp_path: Path) -> No
 def test_too_many_empty_cells_before_text_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [_row(1, "A", "D"), _row(2, "C"), _row(3, "D")]
     _write_rows(tmp_path / "a.xlsx", *rows)
-    monkeypatch.setattr("components.datasets.parsers.office._MOST_EMPTY_CELLS", 7)
+    monkeypatch.setattr("components.datasets.parsers.office._MAX_EMPTY_CELLS", 7)
     assert _read(tmp_path / "a.xlsx", Office()).endswith("\n|  |  |  | 3 |")
-    monkeypatch.setattr("components.datasets.parsers.office._MOST_EMPTY_CELLS", 6)
+    monkeypatch.setattr("components.datasets.parsers.office._MAX_EMPTY_CELLS", 6)
     with pytest.raises(
         DataError,
         match=r"a\.xlsx, sheet 'Sheet', cell D3: the sheet has more than 6 empty cells before this one.*Remove",

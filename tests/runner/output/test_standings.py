@@ -7,7 +7,7 @@ import pytest
 
 from components.errors import DataError
 from runner import results
-from runner.output.standings import MOST_TESTED, Standings, find_standings, first_row_line
+from runner.output.standings import MAX_TESTED_CELLS, Standings, find_standings, first_row_line
 from runner.results import CellResult
 from runner.results.cell_choice import Choice
 from tests.analysis.report.pages import rendered, report_on
@@ -15,7 +15,7 @@ from tests.runner.output.test_terminal import cell
 from tests.runner.sweeping import SWEEP_ID, own_data, run_small
 
 
-@pytest.mark.parametrize(("n_cells", "is_untested"), [(MOST_TESTED, False), (MOST_TESTED + 1, True)])
+@pytest.mark.parametrize(("n_cells", "is_untested"), [(MAX_TESTED_CELLS, False), (MAX_TESTED_CELLS + 1, True)])
 def test_untested_large_sweep_warns_that_another_cell_may_be_best(n_cells: int, is_untested: bool) -> None:
     cells: list[CellResult] = [cell(f"cell{n}", n / 100) for n in range(n_cells)]
     line = first_row_line(Standings(cells, ["accuracy"]))

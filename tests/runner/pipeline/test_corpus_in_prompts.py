@@ -115,7 +115,7 @@ def test_corpus_that_cannot_be_shown_in_prompts_is_refused(
 def test_too_many_corpus_hits_of_all_samples_are_refused(
     tmp_path: Path, options: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("runner.pipeline.answers.corpus_in_prompts._MOST_HITS", 7)
+    monkeypatch.setattr("runner.pipeline.answers.corpus_in_prompts._MAX_HITS", 7)
     with pytest.raises(ConfigError, match=r"top_k: got 100, which gives 8 hits for 2 samples, more than 7\. Set a"):
         plan_small(tmp_path, [*options, "top_k=100"])
     assert plan_small(tmp_path, [*options, "top_k=3"]).cells

@@ -437,7 +437,7 @@ def test_flipped_bit_in_the_values_of_a_samples_file_is_an_error(tmp_path: Path)
 def test_oversized_result_file_is_rejected_before_parsing(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sealed_json, "_MOST_BYTES", 1000)
+    monkeypatch.setattr(sealed_json, "_MAX_BYTES", 1000)
     (tmp_path / name).write_bytes(b"{}" + b" " * 1000)
     with pytest.raises(DataError, match=rf"{name}: not a result file \(it is longer than 1,000 bytes\)"):
         (read_cell if name == "cell.json" else read_sweep)(tmp_path)

@@ -18,7 +18,7 @@ from runner.engine.stage import AnyStage
 from runner.engine.stage_run import Run
 from runner.engine.worker import no_report
 from runner.store import main as store_main
-from runner.testset.making.coverage import MOST_TRIES, NO_EVIDENCE, NO_REMOVABLE, coverage
+from runner.testset.making.coverage import NO_EVIDENCE, NO_REMOVABLE, NO_TRIES_LEFT, coverage
 from runner.testset.making.draft_outcomes import EARLIER_TURN, DraftOutcome, EvidenceOutcome
 from runner.testset.making.generation_loop import GenerationLoop, GenerationState
 from runner.testset.making.generation_settings import WaveSettings
@@ -171,7 +171,7 @@ def test_generation_tries_a_cell_at_most_the_allowed_times(tmp_path: Path) -> No
     waves = WaveSettings(first=2, largest=8, most_tries=3)
     state = make(generation(tmp_path, documents, gates={"rude": Marks("RUDE")}, per_cell=4, waves=waves))
     count = coverage(state)[CELL]
-    assert (count.tried, count.short) == (12, MOST_TRIES)
+    assert (count.tried, count.short) == (12, NO_TRIES_LEFT)
 
 
 def test_turns_before_a_rejected_turn_remain(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from runner.engine.store.writers import LOOKS_PER_LEASE
 log = logging.getLogger(__name__)
 
 _WARN_AFTER_S = 2.0
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
+_FIRST_PAUSE_S, _MAX_PAUSE_S = 0.05, 1.0
 _LOOK_EVERY_S = 2.0
 _LOOK_PATIENCE_S = 1.0
 
@@ -74,7 +74,7 @@ class _LossCheck:
 def _wait(objects: Objects, writers: BucketWriters, path: str, what: str) -> bool:
     own_name = writers.own_name.encode()
     began, pause_s, has_warned, has_waited = time.monotonic(), _FIRST_PAUSE_S, False, False
-    longest_pause_s = min(_LONGEST_PAUSE_S, writers.lease_s / LOOKS_PER_LEASE)
+    longest_pause_s = min(_MAX_PAUSE_S, writers.lease_s / LOOKS_PER_LEASE)
     while objects.create(path, own_name) is None:
         lock = objects.get(path)
         if lock is None:

@@ -17,7 +17,7 @@ _MERGE_ABOVE = 16
 """Number of objects above which merging is worthwhile, because every host reads merged ones again."""
 
 _SMALL = 8 << 20
-_LARGEST = 16 << 20
+_MAX_BYTES = 16 << 20
 
 
 def mergeable(listed: Sequence[ObjectInfo]) -> list[list[ObjectInfo]]:
@@ -31,7 +31,7 @@ def mergeable(listed: Sequence[ObjectInfo]) -> list[list[ObjectInfo]]:
     groups: list[list[ObjectInfo]] = []
     n_bytes = 0
     for each in sorted(small, key=lambda each: (each.modified, each.path)):
-        if not groups or n_bytes + each.n_bytes > _LARGEST:
+        if not groups or n_bytes + each.n_bytes > _MAX_BYTES:
             groups.append([])
             n_bytes = 0
         groups[-1].append(each)

@@ -39,7 +39,7 @@ _REPORT_EVERY_S = 60.0
 _PIECE = 8 << 20
 _N_CONCURRENT = 6
 _N_IN_A_ROW = 16 * _N_CONCURRENT
-_MOST_PIECES = 9_000
+_MAX_PIECES = 9_000
 """Most pieces of an upload. S3 accepts 10,000."""
 
 _MAX_DELETED_TOGETHER = 1_000
@@ -206,7 +206,7 @@ class Objects:
 
     def upload(self, path: str, file: Path) -> None:
         """Write a file in concurrent pieces. The whole file is never in memory."""
-        piece = max(_PIECE, file.stat().st_size // _MOST_PIECES + 1)
+        piece = max(_PIECE, file.stat().st_size // _MAX_PIECES + 1)
         self._write(
             path,
             lambda: self._store.put(

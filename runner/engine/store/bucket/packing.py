@@ -14,8 +14,8 @@ from pathlib import Path
 
 from runner.engine.store.manifests import NOT_A_MANIFEST, Files, named_files
 
-_MOST_OF_A_FILE = 4 << 20
-_MOST_OF_ALL = 16 << 20
+_MAX_FILE_BYTES = 4 << 20
+_MAX_TOTAL_BYTES = 16 << 20
 _N_HEAD = 8
 
 
@@ -27,7 +27,7 @@ def packed_files(files: Files) -> list[str]:
     chosen, n_bytes = [], 0
     for name in sorted(files, key=lambda name: (files[name][1], name)):
         n_bytes += files[name][1]
-        if files[name][1] > _MOST_OF_A_FILE or n_bytes > _MOST_OF_ALL:
+        if files[name][1] > _MAX_FILE_BYTES or n_bytes > _MAX_TOTAL_BYTES:
             break
         chosen.append(name)
     return chosen

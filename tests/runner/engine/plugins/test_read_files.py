@@ -129,7 +129,7 @@ def test_digest_ignores_results_in_the_package_folder_but_not_code(place: Path) 
     assert digest() != before
 
 
-@pytest.mark.parametrize("limit", ["MOST_DATA_FILES", "MOST_DATA_BYTES"])
+@pytest.mark.parametrize("limit", ["MAX_DATA_FILES", "MAX_DATA_BYTES"])
 def test_large_data_files_are_identified_by_size_and_time(
     limit: str, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

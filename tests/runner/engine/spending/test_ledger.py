@@ -12,7 +12,7 @@ from components.prices import Price
 from runner.engine.spending.ledger import Budget, Ledger, Spending, read_spent
 
 PRICE = Price(prompt=2.0, completion=10.0, cached=1.0)
-MOST = Tokens(100, 50)
+MAX_TOKENS = Tokens(100, 50)
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "spent"
 
 
-def admitted(ledger: Ledger, most: Tokens = MOST, price: Price | None = PRICE, timeout_s: float = 60.0) -> bool:
+def admitted(ledger: Ledger, most: Tokens = MAX_TOKENS, price: Price | None = PRICE, timeout_s: float = 60.0) -> bool:
     return ledger.admit(most, price, timeout_s) == 0
 
 
@@ -32,7 +32,7 @@ def test_counted_tokens_are_added_to_the_spending(path: Path) -> None:
     ledger = Ledger(path, Budget())
     for used in (Tokens(10, 5, 4), Tokens(7, 3)):
         assert admitted(ledger)
-        ledger.settle(MOST, used, PRICE)
+        ledger.settle(MAX_TOKENS, used, PRICE)
     cost = (2 * 6 + 1 * 4 + 10 * 5 + 2 * 7 + 10 * 3) / 1e6
     assert vars(Ledger(path, Budget()).spent) == vars(Spending(2, 17, 4, 8, pytest.approx(cost)))
     assert ledger.spent.n_tokens == 25
@@ -42,18 +42,18 @@ def test_another_process_reads_the_spending_without_a_lock(path: Path) -> None:
     assert read_spent(path) == Spending()
     ledger = Ledger(path, Budget())
     assert admitted(ledger)
-    ledger.settle(MOST, Tokens(10, 5), PRICE)
+    ledger.settle(MAX_TOKENS, Tokens(10, 5), PRICE)
     assert read_spent(path) == ledger.spent
     assert read_spent(path).facts("USD")["n_requests"] == 1
-    ledger.settle(MOST, Tokens(10, 5), None)
+    ledger.settle(MAX_TOKENS, Tokens(10, 5), None)
     assert read_spent(path).facts("USD")["cost"] is None
 
 
 def test_unpriced_and_unanswered_requests_are_counted_separately(path: Path) -> None:
     ledger = Ledger(path, Budget())
     for used in (Tokens(10, 5), Tokens(), None):
-        ledger.admit(MOST, None, 60.0)
-        ledger.settle(MOST, used, None)
+        ledger.admit(MAX_TOKENS, None, 60.0)
+        ledger.settle(MAX_TOKENS, used, None)
     spent = ledger.spent
     assert (spent.n_requests, spent.n_tokens, spent.cost, spent.n_unpriced, spent.n_unanswered) == (3, 15, 0.0, 1, 1)
 
@@ -64,8 +64,8 @@ def test_ledger_removed_during_a_sweep_is_an_error(path: Path, next_call: str) -
     assert admitted(ledger)
     path.unlink()
     calls: dict[str, Callable[[], object]] = {
-        "settle": lambda: ledger.settle(MOST, MOST, PRICE),
-        "withdraw": lambda: ledger.withdraw(MOST, PRICE),
+        "settle": lambda: ledger.settle(MAX_TOKENS, MAX_TOKENS, PRICE),
+        "withdraw": lambda: ledger.withdraw(MAX_TOKENS, PRICE),
         "admit": lambda: admitted(ledger),
     }
     with pytest.raises(StoreError, match="spent: cannot write the spending of the sweep: No such file"):
@@ -107,9 +107,9 @@ def test_attempts_without_an_answer_count_in_full(path: Path, budget: Budget) ->
     ledger = Ledger(path, budget)
     for _ in range(2):
         assert admitted(ledger)
-        ledger.settle(MOST, None, PRICE)
+        ledger.settle(MAX_TOKENS, None, PRICE)
     with pytest.raises(BudgetReached):
-        ledger.admit(MOST, PRICE, 60.0)
+        ledger.admit(MAX_TOKENS, PRICE, 60.0)
     spent = ledger.spent
     assert (spent.n_requests, spent.n_tokens, spent.cost, spent.n_unanswered) == (2, 0, 0.0, 2), "nobody knows"
 
@@ -118,14 +118,14 @@ def test_running_requests_reserve_their_maximum_until_they_end(path: Path) -> No
     ledger = Ledger(path, Budget(max_tokens=200))
     assert admitted(ledger)
     assert not admitted(ledger), "it would fit alone, but not beside the other"
-    ledger.settle(MOST, Tokens(10, 5), PRICE)
+    ledger.settle(MAX_TOKENS, Tokens(10, 5), PRICE)
     assert admitted(ledger)
 
 
 def test_request_larger_than_the_budget_fails_immediately(path: Path) -> None:
     ledger = Ledger(path, Budget(max_tokens=100))
     with pytest.raises(BudgetReached):
-        ledger.admit(MOST, PRICE, 60.0)
+        ledger.admit(MAX_TOKENS, PRICE, 60.0)
 
 
 def test_reservation_of_a_killed_process_expires_after_one_attempt(path: Path) -> None:
@@ -136,14 +136,14 @@ def test_reservation_of_a_killed_process_expires_after_one_attempt(path: Path) -
     ledger = Ledger(path, Budget(max_tokens=200))
     assert not admitted(ledger, timeout_s=70.0)
     with pytest.raises(BudgetReached, match="a process that died had reserved the rest"):
-        ledger.admit(MOST, PRICE, timeout_s=60.0)
+        ledger.admit(MAX_TOKENS, PRICE, timeout_s=60.0)
 
 
 def spend(path: Path, n: int) -> None:
     ledger = Ledger(path, Budget())
     for _ in range(n):
-        ledger.admit(MOST, PRICE, 60.0)
-        ledger.settle(MOST, Tokens(1, 1), PRICE)
+        ledger.admit(MAX_TOKENS, PRICE, 60.0)
+        ledger.settle(MAX_TOKENS, Tokens(1, 1), PRICE)
 
 
 def test_several_processes_share_one_ledger(path: Path) -> None:
@@ -156,24 +156,24 @@ def test_withdrawn_requests_release_their_reservation(path: Path) -> None:
     ledger = Ledger(path, Budget(max_requests=2, max_tokens=300))
     for _ in range(5):
         assert admitted(ledger)
-        ledger.withdraw(MOST, PRICE)
+        ledger.withdraw(MAX_TOKENS, PRICE)
     assert ledger.spent == Spending()
     for _ in range(2):
         assert admitted(ledger)
-        ledger.settle(MOST, Tokens(10, 5), PRICE)
+        ledger.settle(MAX_TOKENS, Tokens(10, 5), PRICE)
     with pytest.raises(BudgetReached, match="max_requests=2"):
-        ledger.admit(MOST, PRICE, 60.0)
+        ledger.admit(MAX_TOKENS, PRICE, 60.0)
 
 
 def test_unsent_last_request_delays_the_next_without_ending_the_budget(path: Path) -> None:
     ledger = Ledger(path, Budget(max_requests=1))
     assert admitted(ledger)
     assert not admitted(ledger), "the budget is not reached before the first one was sent"
-    ledger.withdraw(MOST, PRICE)
+    ledger.withdraw(MAX_TOKENS, PRICE)
     assert admitted(ledger)
-    ledger.settle(MOST, None, PRICE)
+    ledger.settle(MAX_TOKENS, None, PRICE)
     with pytest.raises(BudgetReached):
-        ledger.admit(MOST, PRICE, 60.0)
+        ledger.admit(MAX_TOKENS, PRICE, 60.0)
     assert ledger.spent.n_requests == 1
 
 

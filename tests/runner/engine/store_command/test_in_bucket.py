@@ -21,7 +21,7 @@ KEYS = ["aa" * 32, "bb" * 32]
 
 @pytest.fixture
 def address(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(packing, "_MOST_OF_A_FILE", 1 << 12)
+    monkeypatch.setattr(packing, "_MAX_FILE_BYTES", 1 << 12)
     return bucket.address(uuid.uuid4().hex)
 
 

@@ -48,7 +48,7 @@ def objects(address: str) -> Objects:
 
 @pytest.fixture
 def _small_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packing, "_MOST_OF_A_FILE", 1 << 16)
+    monkeypatch.setattr(packing, "_MAX_FILE_BYTES", 1 << 16)
 
 
 def write(store: Store, value: float = 1.0, *, partial: bool = False) -> StoredResult:
