@@ -59,7 +59,7 @@ def _columns(rows: Sequence[Candidates], sweep: LoadedSweep) -> list[TableColumn
         TableColumn("its mean", [terminal.number(each.cells[0].mean, digits) for each in rows]),
         TableColumn("n", [f"{each.n:,}" for each in rows]),
         TableColumn("may be best", [_how_many(each) for each in rows], is_number=False),
-        TableColumn("tied with the best", [_tied(each, name_of) for each in rows], is_number=False, optional=True),
+        TableColumn("tied with the best", [_list_tied(each, name_of) for each in rows], is_number=False, optional=True),
         TableColumn("cell", [each.take[:8] for each in rows], is_number=False, optional=True, is_id=True),
         TableColumn("groups", [f"{each.n_clusters:,}" for each in rows], optional=True),
     ]
@@ -94,7 +94,7 @@ def _take(each: Candidates, name_of: dict[str, str]) -> str:
     return UNKNOWN if each.spans_conditions else name_of[each.take]
 
 
-def _tied(each: Candidates, name_of: dict[str, str]) -> str:
+def _list_tied(each: Candidates, name_of: dict[str, str]) -> str:
     """Name the first few tied cells; "all" if every cell may be the best."""
     tied = [name_of[one.cell_id] for one in each.cells[1:]]
     if len(each.cells) == each.n_cells:

@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
     title = f"{metric}: share of the variance between {len(common.cells)} cells"
     designs = _designs(shares, common.cells)
     terminal.show_table(console, title, _columns(shares, designs, means, metric), _marks(shares))
-    notes = [_coverage(common), *_matching(designs), _noise(errors), groups_note(sweep.cells), *_notes(shares)]
+    notes = [_coverage(common), *_describe_matching(designs), _noise(errors), groups_note(sweep.cells), *_notes(shares)]
     for line in filter(None, [*notes, sweep.left_out(len(common.cells))]):
         console.print(f"[dim]{escape(line)}[/]")
     return 0
@@ -131,7 +131,7 @@ def _level_means(design: LevelDesign | None, values: NDArray[np.float64], metric
     return ", ".join(f"{level}: {terminal.number(means[level], digits)}" for level in ordered)
 
 
-def _matching(designs: Mapping[str, LevelDesign]) -> Iterator[str]:
+def _describe_matching(designs: Mapping[str, LevelDesign]) -> Iterator[str]:
     """Describe the combinations of the other axes behind the means, and the levels that have no mean."""
     if designs:
         n_each = ", ".join(f"{axis} {design.n_combinations}" for axis, design in designs.items())

@@ -23,8 +23,8 @@ def measure(settings: Settings) -> list[Measure]:
     """Return the measures. The last ones use the largest corpus of the scale, which takes most of an hour."""
     n_small, n_middle, n_large = settings.scale.n_documents_in_blocks
     return [
-        *_parted(settings, n_small),
-        *_grown(settings, n_small),
+        *_measure_blocks(settings, n_small),
+        *_measure_growth(settings, n_small),
         *_sparse(settings, n_middle),
         *_large(settings, n_large),
     ]
@@ -78,7 +78,7 @@ def _hits(folder: Path) -> dict[str, str]:
     return found
 
 
-def _parted(settings: Settings, n_documents: int) -> list[Measure]:
+def _measure_blocks(settings: Settings, n_documents: int) -> list[Measure]:
     corpus = settings.scratch / "small"
     write_corpus(settings.crud_rag, corpus, n_documents)
     found, details = [], []
@@ -92,7 +92,7 @@ def _parted(settings: Settings, n_documents: int) -> list[Measure]:
     return [Measure("equal hits with any block", float(equal), "", detail, Bound(1, at_least=True))]
 
 
-def _grown(settings: Settings, n_documents: int) -> list[Measure]:
+def _measure_growth(settings: Settings, n_documents: int) -> list[Measure]:
     """Measure the same corpus with one document more in a hundred."""
     corpus, folder = settings.scratch / "grown", settings.scratch / "blocks-20000"
     before = sum(sweep.stage_seconds(folder).get(kind, 0.0) for kind in _OF_BLOCKS)

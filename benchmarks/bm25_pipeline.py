@@ -42,11 +42,11 @@ def _measures(ours: Sequence[Outcome[Seconds]], bare: Sequence[Outcome[Seconds]]
     shared = min((_only(round_.value, _SHARED) for round_ in ours), key=_total)
     libraries = min((round_.value for round_ in bare), key=_total)
     with_shared = (_total(seconds) + _total(shared)) / (_total(libraries) + _total(shared))
-    times = f"{_listed(seconds)} / {_listed(libraries)}"
+    times = f"{_list_seconds(seconds)} / {_list_seconds(libraries)}"
     bare_peak = f"the bare libraries: {max(round_.peak_gib for round_ in bare):.2f} GiB"
     return [
         Measure("time", _total(seconds) / _total(libraries), "x", times, Bound(1.3)),
-        Measure("time with chunking on both sides", with_shared, "x", f"chunking: {_listed(shared)}", Bound(1.3)),
+        Measure("time with chunking on both sides", with_shared, "x", f"chunking: {_list_seconds(shared)}", Bound(1.3)),
         Measure("peak memory", max(round_.peak_gib for round_ in ours), "GiB", bare_peak, Bound(4)),
     ]
 
@@ -125,6 +125,6 @@ def _total(seconds: Seconds) -> float:
     return sum(seconds.values())
 
 
-def _listed(seconds: Seconds) -> str:
+def _list_seconds(seconds: Seconds) -> str:
     parts = ", ".join(f"{name} {spent:.1f}" for name, spent in seconds.items())
     return f"{_total(seconds):.1f} s ({parts})"

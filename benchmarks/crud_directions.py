@@ -79,7 +79,7 @@ def directions(sweep: str, baseline: str, metric: str, printed: str, subset: str
     for row in family.rows:
         for cell in row.standing.cells:
             levels = {axis: format_level(value) for axis, value in cell.axes.items()}
-            axis = _changed(base, levels)
+            axis = _find_changed_axis(base, levels)
             published = _difference(numbers[axis], axis, base, levels) if axis in numbers else None
             test = row.comparison
             if test.difference is None or test.low is None or test.high is None:
@@ -92,7 +92,7 @@ def directions(sweep: str, baseline: str, metric: str, printed: str, subset: str
     return sorted(found, key=lambda each: (order.index(each.change.partition("=")[0]), each.change))
 
 
-def _changed(base: Mapping[str, str], levels: Mapping[str, str]) -> str:
+def _find_changed_axis(base: Mapping[str, str], levels: Mapping[str, str]) -> str:
     """Return the axis on which a cell differs from the base. Raises DataError if it differs in none or in several."""
     # Cells that do not use an axis (the embedder under bm25) do not differ on it.
     differing = [axis for axis, level in levels.items() if len({level, base[axis]} - {format_level(None)}) > 1]
@@ -117,7 +117,7 @@ def _difference(
 ) -> float | None:
     if axis == "chunk.size" and _budget(base) != _budget(levels):
         return None
-    values = [_printed(numbers, axis, own[axis]) for own in (levels, base)]
+    values = [_find_printed(numbers, axis, own[axis]) for own in (levels, base)]
     return None if None in values else values[0] - values[1]  # type: ignore[operator]
 
 
@@ -125,7 +125,7 @@ def _budget(levels: Mapping[str, str]) -> float:
     return float(levels["chunk.size"]) * float(levels["top_k"])
 
 
-def _printed(numbers: Sequence[PrintedNumber], axis: str, level: str) -> float | None:
+def _find_printed(numbers: Sequence[PrintedNumber], axis: str, level: str) -> float | None:
     table = read_table(_TABLES[axis])
     for number in numbers:
         own = next(each for each in table.own_levels(number.row) if axis in each.axes)

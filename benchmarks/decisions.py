@@ -15,7 +15,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from analysis.decision.recommendations import SHOWN, Recommendations, recommended
+from analysis.decision.recommendations import SHOWN, Recommendations, recommend_levels
 from analysis.decision.scenario_scores import Scenario, ScoredCells
 from benchmarks.measure import Bound, Measure
 from benchmarks.settings import Settings
@@ -156,10 +156,10 @@ def simulate(
     gain = min(planted / 2, setting.room)
     added = np.outer(samples.scenarios[within], np.where(has_level, gain, gain - planted))
     scores = setting.score(draw_latent(cells, samples.clusters, random), added)
-    return recommended(list(scored(scores, cells, samples)), METRIC, ALPHA, fewest_draws=_MIN_DRAWS)
+    return recommend_levels(list(score_scenarios(scores, cells, samples)), METRIC, ALPHA, fewest_draws=_MIN_DRAWS)
 
 
-def scored(scores: Values, cells: Sequence[Mapping[str, str]], samples: Samples) -> Iterator[ScoredCells]:
+def score_scenarios(scores: Values, cells: Sequence[Mapping[str, str]], samples: Samples) -> Iterator[ScoredCells]:
     """Yield scores, float64[n, n_cells], by scenario in the form that recommendations read; all samples come first."""
     results = tuple(CellResult(f"{place:012x}", OK, levels, (), {}, {}) for place, levels in enumerate(cells))
     for subset, is_in in samples.scenarios.items():
@@ -192,7 +192,9 @@ def finds_planted(found: Recommendations, within: str) -> bool:
     return entry is not None and entry.verdict == SHOWN and PLANTED_LEVEL in entry.best
 
 
-def stated(setting: Setting, within: str, random: Generator, n_sweeps: int = _N_PLANTED) -> list[tuple[Samples, float]]:
+def find_stated_sizes(
+    setting: Setting, within: str, random: Generator, n_sweeps: int = _N_PLANTED
+) -> list[tuple[Samples, float]]:
     """Return the detectable sizes and samples of those sweeps without effects that state a size."""
     sizes = []
     for _ in range(n_sweeps):
@@ -207,24 +209,24 @@ def measure(settings: Settings) -> list[Measure]:
     """Return for each setting the number of sweeps that name a level without effects, and that find an effect of stated
     size.
     """
-    return [own for setting in SETTINGS for own in (_named(setting), *_found(setting))]
+    return [own for setting in SETTINGS for own in (_measure_named(setting), *_measure_found(setting))]
 
 
-def _named(setting: Setting) -> Measure:
+def _measure_named(setting: Setting) -> Measure:
     random = np.random.default_rng((1, setting.n))
     share = float(np.mean([names_any(simulate(setting, random)) for _ in range(_N_SWEEPS)]))
     detail = f"of {_N_SWEEPS} sweeps without effects"
     return Measure(f"{setting.name}: any level is named", share, "", detail, Bound(ALPHA))
 
 
-def _found(setting: Setting) -> Iterator[Measure]:
+def _measure_found(setting: Setting) -> Iterator[Measure]:
     """Measure an effect of the mean stated size, and in each sweep an effect of the size stated for it.
 
     The latter is found less often, because a sweep whose cells happen to disagree little states too small a size.
     """
     for within in ("overall", "task/1"):
         random = np.random.default_rng((2, setting.n))
-        sizes = stated(setting, within, random)
+        sizes = find_stated_sizes(setting, within, random)
         mean = float(np.mean([size for _, size in sizes]))
         detail = f"of the {len(sizes)} of {_N_PLANTED} sweeps that state a size, an effect of"
         in_all = [finds_planted(simulate(setting, random, mean, within, samples), within) for samples, _ in sizes]

@@ -76,9 +76,9 @@ def on_cpu(settings: Settings) -> dict[str, Compared]:
     long = [text for text in documents if len(text) >= _EQUAL]
     texts = {
         "texts of equal length": [text[:_EQUAL] for text in long[:n]],
-        "chunks of 128 tokens": _spread(_chunks(documents, 128), n),
+        "chunks of 128 tokens": _pick_evenly(_chunks(documents, 128), n),
         "chunks of 32 to 512 tokens": [
-            text for size in (32, 64, 128, 512) for text in _spread(_chunks(documents, size), n // 4)
+            text for size in (32, 64, 128, 512) for text in _pick_evenly(_chunks(documents, size), n // 4)
         ],
     }
     return {name: _compare(folder, own, "cpu", "float32", time.process_time) for name, own in texts.items()}
@@ -151,7 +151,7 @@ def _texts_and_bert(settings: Settings, architecture: str) -> tuple[list[str], P
     documents = crud_rag.documents(settings.crud_rag, 4 * n)
     folder = settings.scratch / architecture
     save_random_bert(folder, documents, n_layers=6, n_dimensions=384, architecture=architecture)
-    return _spread(_chunks(documents, 128), n), folder
+    return _pick_evenly(_chunks(documents, 128), n), folder
 
 
 def on_gpu(settings: Settings) -> Compared | None:
@@ -163,7 +163,7 @@ def on_gpu(settings: Settings) -> Compared | None:
     documents = crud_rag.documents(settings.crud_rag, settings.scale.n_corpus_documents)
     folder = save_random_bert(settings.scratch / "bert", documents[:5000], n_layers=12, n_dimensions=768)
     chunks = _chunks(documents, 128)
-    texts = _spread(chunks, settings.scale.n_embedded_on_gpu)
+    texts = _pick_evenly(chunks, settings.scale.n_embedded_on_gpu)
     compared = _compare(folder, texts, "cuda", "bfloat16", time.perf_counter)
     flops = _flops(compared, n_layers=12, n_dimensions=768)
     return replace(compared, share_of_peak=flops / compared.own_s / _peak_flops())
@@ -175,7 +175,7 @@ def _chunks(documents: Sequence[str], size: int) -> list[str]:
     return list(SpanTexts(documents, chunk_spans(documents, size)))
 
 
-def _spread(texts: Sequence[str], n: int) -> list[str]:
+def _pick_evenly(texts: Sequence[str], n: int) -> list[str]:
     """Return up to `n` distinct texts from the whole list."""
     distinct = list(dict.fromkeys(texts))
     return distinct[:: max(1, len(distinct) // n)][:n]

@@ -33,21 +33,21 @@ def normal(random: Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
     return random.normal(size=shape)
 
 
-def skewed(random: Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
+def draw_skewed(random: Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
     """Return noise with the same skewness in all cells, so that their differences are symmetric."""
     return random.exponential(size=shape) - 1
 
 
 def oppositely_skewed(random: Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
     """Return noise with opposite skewness in every second cell: differences are skewed, cells not interchangeable."""
-    noise = skewed(random, shape)
+    noise = draw_skewed(random, shape)
     noise[..., ::2] *= -1
     return noise
 
 
 def exponential(random: Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
     """Return noise for every second cell: differences from the others are as skewed as the noise itself."""
-    noise = skewed(random, shape)
+    noise = draw_skewed(random, shape)
     noise[..., ::2] = 0.0
     return noise
 
@@ -102,7 +102,7 @@ class Setting:
 
 SETTINGS = (
     Setting("normal noise", normal, 20),
-    Setting("skewed noise", skewed, 20),
+    Setting("skewed noise", draw_skewed, 20),
     Setting("oppositely skewed noise", oppositely_skewed, 20),
     Setting("oppositely skewed noise", oppositely_skewed, 100),
     Setting("unequal clusters", normal, 20, is_unequal=True),

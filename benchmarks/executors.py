@@ -47,7 +47,7 @@ def measure(settings: Settings) -> list[Measure]:
     """Return the milliseconds per stage after the first one, with two workers, and the seconds until then."""
     measures: list[Measure] = []
     for name, executor in _executors():
-        first_s, rest_s = _timed(executor, Store(settings.scratch / name))
+        first_s, rest_s = _time_stages(executor, Store(settings.scratch / name))
         bound = Bound(_BOUNDS_MS[name]) if name in _BOUNDS_MS else None
         detail = f"{_N_STAGES} stages of nothing; the first ended after {first_s:.1f} s"
         measures.append(Measure(f"a stage on {name}", rest_s / (_N_STAGES - 1) * 1000, "ms", detail, bound))
@@ -67,7 +67,7 @@ def _executors() -> Iterator[tuple[str, Executor]]:
             print(f"{name}: left out: {error}")
 
 
-def _timed(executor: Executor, store: Store) -> tuple[float, float]:
+def _time_stages(executor: Executor, store: Store) -> tuple[float, float]:
     """Return the seconds until the first stage has ended, and from then to the end of the last."""
     first = Trivial(0)
     stages = [first, *(Trivial(number, first) for number in range(1, _N_STAGES))]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from benchmarks.measure import Bound, Measure
-from benchmarks.planted_documents import LACKS, LANGUAGES, SUFFIXES, WRITERS, Planted, planted
+from benchmarks.planted_documents import LACKS, LANGUAGES, SUFFIXES, WRITERS, Planted, plant_facts
 from benchmarks.settings import Settings
 from components.datasets.document_files import read_documents
 from components.datasets.file_content import ReadingOptions
@@ -50,7 +50,7 @@ def reads(parser: Parser, suffix: str) -> bool:
 
 
 def _measures(folder: Path, name: str, form: str, parser: Parser, language: str) -> Iterator[Measure]:
-    contents = [planted(seed, language) for seed in range(_N_DOCUMENTS)]
+    contents = [plant_facts(seed, language) for seed in range(_N_DOCUMENTS)]
     texts: list[str] = []
     seconds = 0.0
     for content in contents:

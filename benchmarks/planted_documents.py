@@ -40,7 +40,7 @@ class Planted:
         return "\n".join([self.heading, *self.paragraphs, *self.columns])
 
 
-def planted(seed: int, language: str) -> Planted:
+def plant_facts(seed: int, language: str) -> Planted:
     """Return the content of a document, drawn with a seed: in English ("en") or Chinese ("zh")."""
     chance = Random(seed)
     sentence = _sentence_zh if language == "zh" else _sentence_en

@@ -67,17 +67,17 @@ def compare(settings: Settings) -> dict[str, Searched]:
     """Build and search every index."""
     vectors = _draw(settings.scale.n_chunks, seed=1)
     queries = _draw(min(settings.scale.n_queries, _MAX_QUERIES), seed=2)
-    flat, first = _searched(Flat(), {}, vectors, queries, np.zeros((len(queries), 0), dtype=np.int32))
+    flat, first = _time_search(Flat(), {}, vectors, queries, np.zeros((len(queries), 0), dtype=np.int32))
     found = {"flat": replace(flat, bytes_per_vector=float(vectors.itemsize * _N_DIMENSIONS), share_found=1.0)}
     for name, index in _INDEXES.items():
         with TemporaryDirectory() as place:
             built = index.build(vectors, Path(place))
-        found[f"{name}, rescored"], _ = _searched(index, built, vectors, queries, first)
-        found[name], _ = _searched(replace(index, rescore=False), built, vectors, queries, first)
+        found[f"{name}, rescored"], _ = _time_search(index, built, vectors, queries, first)
+        found[name], _ = _time_search(replace(index, rescore=False), built, vectors, queries, first)
     return found
 
 
-def _searched(
+def _time_search(
     index: VectorIndex,
     built: Arrays,
     vectors: NDArray[np.float32],

@@ -38,7 +38,7 @@ def equal(random: Generator, shape: tuple[int, ...]) -> Scores:
     return np.broadcast_to(random.random((*shape[:-1], 1)), shape)
 
 
-def graded(random: Generator, shape: tuple[int, ...]) -> Scores:
+def draw_graded(random: Generator, shape: tuple[int, ...]) -> Scores:
     """Return noise, half of it shared by all cells, and a step of a tenth of its range from cell to cell."""
     shared = random.normal(size=(*shape[:-1], 1))
     return shared + random.normal(size=shape) + np.arange(shape[-1]) / shape[-1]
@@ -46,7 +46,7 @@ def graded(random: Generator, shape: tuple[int, ...]) -> Scores:
 
 KINDS: dict[str, Callable[[Generator, tuple[int, ...]], Scores]] = {
     "normal noise": error_rates.normal,
-    "skewed noise": error_rates.skewed,
+    "skewed noise": error_rates.draw_skewed,
     "oppositely skewed noise": error_rates.oppositely_skewed,
     "exponential differences": error_rates.exponential,
     "two-point differences": error_rates.two_point,
@@ -54,7 +54,7 @@ KINDS: dict[str, Callable[[Generator, tuple[int, ...]], Scores]] = {
     "binary, .98": error_rates.rarely_wrong,
     "rare, bad failures": error_rates.rare_failures,
     "equal cells": equal,
-    "graded cells": graded,
+    "graded cells": draw_graded,
 }
 
 
@@ -79,7 +79,7 @@ class Raced:
         return self.loss > 0
 
 
-def raced(scores: Scores, rules: RaceRules, members: Members | None = None, costs: Scores | None = None) -> Raced:
+def run_race(scores: Scores, rules: RaceRules, members: Members | None = None, costs: Scores | None = None) -> Raced:
     """Return the race over scores in [0, 1], float64[n_samples, n_cells], in their order. See `Races`."""
     race = replay(scores, rules, members, costs)
     targets = [scores] if members is None else [scores[own] for own in members.T]
@@ -91,7 +91,7 @@ def raced(scores: Scores, rules: RaceRules, members: Members | None = None, cost
     return Raced(tuple(losses), race.share)
 
 
-def simulated(kind: str, random: Generator, rules: RaceRules, mode: str = "") -> Raced:
+def simulate_race(kind: str, random: Generator, rules: RaceRules, mode: str = "") -> Raced:
     """Return the race over one simulated sweep. The noise is scaled to [0, 1].
 
     `mode` is "targets" for three subsets beside all samples, and "cost" for two cells of every cost, the
@@ -101,7 +101,7 @@ def simulated(kind: str, random: Generator, rules: RaceRules, mode: str = "") ->
     scaled = (values - values.min()) / max(float(np.ptp(values)), 1e-12)
     members = random.random((_N_SAMPLES, 4)) < (1, 0.5, 0.3, 0.1) if mode == "targets" else None
     costs = scaled.mean(axis=0).argsort().argsort() // 2.0 if mode == "cost" else None
-    return raced(scaled, rules, members, costs)
+    return run_race(scaled, rules, members, costs)
 
 
 def forecast(scores: Scores) -> tuple[float, float]:
@@ -116,22 +116,22 @@ def forecast(scores: Scores) -> tuple[float, float]:
 def replays(scores: Scores, rules: RaceRules, n_orders: int = N_ORDERS) -> list[Raced]:
     """Return races over the same scores in random orders."""
     random = np.random.default_rng(len(scores))
-    return [raced(random.permutation(scores), rules) for _ in range(n_orders)]
+    return [run_race(random.permutation(scores), rules) for _ in range(n_orders)]
 
 
 def measure(settings: Settings) -> list[Measure]:
     """Return the rates of simulated and of replayed races, and what a race over a server saved."""
     return [
-        _served(settings.scratch / "served"),
+        _measure_forecast(settings.scratch / "served"),
         *(each for kind in KINDS for margin in (0.0, _MARGINS[-1]) for each in _of_kind(kind, margin)),
         *(each for kind in KINDS for mode in ("targets", "cost") for each in _of_kind(kind, 0.0, mode)),
-        *(each for stored in _stored(settings) for each in _of_sweep(*stored)),
+        *(each for stored in _read_stored(settings) for each in _of_sweep(*stored)),
     ]
 
 
 def _of_kind(kind: str, margin: float, mode: str = "") -> Iterator[Measure]:
     random, rules = np.random.default_rng(1), RaceRules(ALPHA, margin)
-    races = [simulated(kind, random, rules, mode) for _ in range(N_SWEEPS)]
+    races = [simulate_race(kind, random, rules, mode) for _ in range(N_SWEEPS)]
     name = ", ".join(filter(None, (kind, mode, f"margin {margin:g}" if margin else "")))
     detail = f"of {N_SWEEPS} sweeps, {_N_SAMPLES} samples x {_N_CELLS} cells"
     yield from _rates(name, detail, races, margin)
@@ -161,7 +161,7 @@ def _rates(name: str, detail: str, races: Sequence[Raced], margin: float) -> Ite
         yield Measure(f"{name}: winner lost", lost, "", detail, Bound(ALPHA))
 
 
-def _served(folder: Path) -> Measure:
+def _measure_forecast(folder: Path) -> Measure:
     """Return by how much the saving of a race differs from the forecast of its plan, from other models' answers."""
     folder.mkdir()
     for name, of in (("documents", _document), ("samples", _sample)):
@@ -198,7 +198,7 @@ _GRID = {
 _FAST = ("tracking=none", "run.progress=false", "run.pictures=none", "metrics.interval.n_resamples=100")
 
 
-def _stored(settings: Settings) -> Iterator[tuple[str, Scores, Sequence[float]]]:
+def _read_stored(settings: Settings) -> Iterator[tuple[str, Scores, Sequence[float]]]:
     """Yield the names and the scores of stored sweeps, and the margins to try."""
     demo, part = settings.scratch / "demo", settings.scratch / "crud_rag"
     sweep.run(demo, None, *_FAST, *sweep.format_overrides(_GRID))

@@ -63,7 +63,7 @@ def compare(settings: Settings) -> Comparison:
     theirs = BM25Okapi(_rows(chunks.terms), k1=okapi.k1, b=okapi.b)
     asked = _without_negative_idf(chunks.terms, queries.terms, settings.scale.n_rank_bm25_queries)
     spent, n_equal = 0.0, 0
-    for i, (query_s, scores) in zip(asked, _scored(theirs, queries.terms, asked), strict=True):
+    for i, (query_s, scores) in zip(asked, _time_queries(theirs, queries.terms, asked), strict=True):
         spent += query_s
         n_equal += _first(scores) == hits.chunk[i][hits.chunk[i] >= 0].tolist()
     return Comparison(len(chunks), len(queries), seconds, spent / len(asked), len(asked), n_equal)
@@ -116,7 +116,7 @@ def _without_negative_idf(chunks: "Terms", queries: "Terms", n_queries: int) -> 
     return list(islice(rare, n_queries))
 
 
-def _scored(index: Any, queries: "Terms", asked: Sequence[int]) -> Iterator[tuple[float, NDArray[np.float64]]]:
+def _time_queries(index: Any, queries: "Terms", asked: Sequence[int]) -> Iterator[tuple[float, NDArray[np.float64]]]:
     """Yield the seconds that rank_bm25 takes for each query, and its scores of all chunks."""
     for i in asked:
         query = queries.row(i).tolist()

@@ -75,7 +75,7 @@ def measure(settings: Settings) -> list[Measure]:
 
 
 def _of_metric(folder: Path, metric: str) -> Iterator[Measure]:
-    table = _stored(folder, metric)
+    table = _read_stored(folder, metric)
     scores = dict(table.values())
     near = sum(score >= max(scores.values()) - _NEAR for score in scores.values())
     detail = f"of {len(scores)} cells, {near} of them within {_NEAR} of the best; {N_SEEDS} seeds"
@@ -90,7 +90,7 @@ def _of_metric(folder: Path, metric: str) -> Iterator[Measure]:
             )
 
 
-def _stored(folder: Path, metric: str) -> Table:
+def _read_stored(folder: Path, metric: str) -> Table:
     """Return the stored scores by point. Equal requests share a cell."""
     (file,) = (folder / "results").glob("*/sweep.json")
     stored = load(file.parent)

@@ -44,7 +44,7 @@ class Place:
         """True for a secret in a configuration."""
         return not self.failures
 
-    def filled(self, secret: str, port: int) -> tuple[list[str], dict[str, str], str]:
+    def fill(self, secret: str, port: int) -> tuple[list[str], dict[str, str], str]:
         """Return overrides, environment and preset with this secret."""
 
         def fill(text: str) -> str:

@@ -80,11 +80,11 @@ def _contents(name: str, content: bytes, depth: int = 0) -> Iterator[tuple[str, 
     yield name, content
     if depth == _MAX_DEPTH:
         return
-    for part, inner in _unpacked(content):
+    for part, inner in _unpack(content):
         yield from _contents(f"{name}, {part}", inner, depth + 1)
 
 
-def _unpacked(content: bytes) -> Iterator[tuple[str, bytes]]:
+def _unpack(content: bytes) -> Iterator[tuple[str, bytes]]:
     if content.startswith(b"PAR1"):
         yield "its table", _table(content)
     elif content.startswith(b"PK\x03\x04"):

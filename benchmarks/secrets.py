@@ -114,7 +114,7 @@ def attempt(trial: Trial, folder: Path, run: Command, *, is_tracked: bool = Fals
     """Run one trial in an empty folder, and search it. With `is_tracked`, MLflow and the report take part."""
     with leaking(trial.failure or Failure.ECHO) as server:
         port = 1 if trial.failure is Failure.REFUSED else server.port
-        overrides, given, preset = trial.place.filled(trial.secret, port)
+        overrides, given, preset = trial.place.fill(trial.secret, port)
         _write_files(folder, preset)
         code, output = run(
             _arguments(trial, overrides, is_tracked=is_tracked),
@@ -173,12 +173,12 @@ def measure(settings: Settings) -> list[Measure]:
             print(f"{trial}: {found[-1].problem} {found[-1].leaks[:5]}", file=sys.stderr, flush=True)
         shutil.rmtree(folder, ignore_errors=True)
     return [
-        _counted(name, places, found)
+        _count_places(name, places, found)
         for name, places in (("environment", ENVIRONMENT), ("configuration", CONFIGURATION))
     ]
 
 
-def _counted(name: str, places: Sequence[Place], found: Sequence[Ended]) -> Measure:
+def _count_places(name: str, places: Sequence[Place], found: Sequence[Ended]) -> Measure:
     own = [ended for ended in found if ended.trial.place in places]
     broke = Counter(str(ended.trial) for ended in own if not ended.held)
     detail = f"{len(own)} tried, {sum(ended.held for ended in own)} held; {len(places)} places"

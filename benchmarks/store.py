@@ -233,7 +233,7 @@ def kill_repeatedly(root: Path, n_rounds: int) -> Killed:
         results.append(first)
         time.sleep(chosen.uniform(0, 0.04))
         child.send(signal.SIGKILL)
-        for done in child.received():
+        for done in child.receive_all():
             (results if isinstance(done, int) else replies).append(done)
     stored = store.replies(_REPLIES).get_all(replies)
     errors = [f"{name}: lost" for name in replies if stored.get(name) != _reply(name)]
@@ -339,7 +339,7 @@ class _Child:
             raise RuntimeError("a process did not come to its end")
         return self._connection.recv()
 
-    def received(self) -> Iterator[Any]:
+    def receive_all(self) -> Iterator[Any]:
         """Yield all objects until the process has ended."""
         while True:
             try:

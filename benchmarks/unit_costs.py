@@ -65,16 +65,16 @@ def _text_costs(documents: Sequence[str], events: Sequence[str]) -> Costs:
     ids = [f"{number:09d}" for number in range(len(documents))]
     corpus = Documents(ids, [""] * len(ids), documents)
     with _one_core():
-        segments, cutting = _timed(lambda: segment(documents, Cl100k()))
-        spans, packing = _timed(lambda: SentencePacking(size=_CHUNK_SIZE).chunk(corpus, segments))
-        table, splitting = _timed(lambda: build_term_table(documents, RjiebaWords()))
-        terms, placing = _timed(lambda: table.chunk_terms(spans))
+        segments, cutting = _time_work(lambda: segment(documents, Cl100k()))
+        spans, packing = _time_work(lambda: SentencePacking(size=_CHUNK_SIZE).chunk(corpus, segments))
+        table, splitting = _time_work(lambda: build_term_table(documents, RjiebaWords()))
+        terms, placing = _time_work(lambda: table.chunk_terms(spans))
         index = Bm25()
-        built, indexing = _timed(lambda: index.build(Passages(documents, terms=terms)))
+        built, indexing = _time_work(lambda: index.build(Passages(documents, terms=terms)))
         words = build_term_table(events, RjiebaWords())
         term_ids = np.array([table.term_positions.get(term, -1) for term in words.vocabulary], dtype=np.int32)
         block = IndexBlock(built, np.arange(len(spans), dtype=np.int32), term_ids)
-        _, searching = _timed(lambda: index.search([block], Passages(events, words.document_terms()), _DEPTH))
+        _, searching = _time_work(lambda: index.search([block], Passages(events, words.document_terms()), _DEPTH))
     times = _MILLION / len(spans)
     n_text = sum(len(text.encode()) for text in documents)
     per_query = searching / len(events)
@@ -120,8 +120,8 @@ def _built_and_searched(
     from tempfile import TemporaryDirectory
 
     with _one_core(), TemporaryDirectory() as place:
-        built, building = _timed(lambda: index.build(vectors, Path(place)))
-        _, searching = _timed(lambda: index.search(built, vectors, queries, _DEPTH))
+        built, building = _time_work(lambda: index.build(vectors, Path(place)))
+        _, searching = _time_work(lambda: index.search(built, vectors, queries, _DEPTH))
     return building, searching / len(queries)
 
 
@@ -140,9 +140,9 @@ def _stage_costs(scratch: Path) -> Costs:
     store = Store(scratch / "store")
     worker = Worker(store)
     stages = [Number(number) for number in range(_N_STAGES)]
-    _, running = _timed(lambda: [worker.run(stage) for stage in stages])
+    _, running = _time_work(lambda: [worker.run(stage) for stage in stages])
     size = sum(path.stat().st_blocks * 512 for path in store.root.rglob("*"))
-    listed, listing = _timed(lambda: list(store.entries()))
+    listed, listing = _time_work(lambda: list(store.entries()))
     return {
         "a stage that does nothing: time": (running / len(stages) * 1000, "ms"),
         "a stage that does nothing: on the disk": (size / len(stages) / 1024, "KiB"),
@@ -158,7 +158,7 @@ def _plan_costs(scratch: Path) -> Costs:
 
     store, before = Store(scratch / "store"), _resident_kib()
     pairs = [(Number(-1 - number, (Number(number),)), 1) for number in range(_N_PLANNED // 2)]
-    plan, planning = _timed(lambda: make_plan(pairs, store))
+    plan, planning = _time_work(lambda: make_plan(pairs, store))
     return {
         "planning: time per stage": (planning / len(plan.order) * 1000, "ms"),
         "planning: memory per stage": ((_resident_kib() - before) / len(plan.order), "KiB"),
@@ -178,7 +178,7 @@ def _one_core() -> Iterator[None]:
     yield
 
 
-def _timed(work: Callable[[], T]) -> tuple[T, float]:
+def _time_work(work: Callable[[], T]) -> tuple[T, float]:
     """Return the result of the work, and the seconds of a core that it took."""
     started = time.process_time()
     result = work()

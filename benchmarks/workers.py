@@ -25,12 +25,12 @@ def measure(settings: Settings) -> list[Measure]:
     possible result.
     """
     return [
-        *_compared(settings, "without MLflow", (_WITHOUT_MLFLOW,), Bound(1.6, at_least=True)),
-        *_compared(settings, "with MLflow", (), None),
+        *_compare_workers(settings, "without MLflow", (_WITHOUT_MLFLOW,), Bound(1.6, at_least=True)),
+        *_compare_workers(settings, "with MLflow", (), None),
     ]
 
 
-def _compared(settings: Settings, name: str, overrides: Sequence[str], bound: Bound | None) -> list[Measure]:
+def _compare_workers(settings: Settings, name: str, overrides: Sequence[str], bound: Bound | None) -> list[Measure]:
     runs: dict[int, list[sweep.Run]] = {1: [], 2: []}
     for turn in range(_N_TIMES):
         for n_workers, before in runs.items():

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from components.secrets.mask import masked
+from components.secrets.mask import mask_text
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -34,7 +34,7 @@ class RagGridError(Exception):
     """Root of the tree. Catch it to catch every error that is meant to reach a user. Messages hide secrets."""
 
     def __str__(self) -> str:
-        return masked(super().__str__())
+        return mask_text(super().__str__())
 
 
 class ConfigError(RagGridError):

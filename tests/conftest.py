@@ -77,7 +77,7 @@ WHOLE = (
     "network",
     "openai_server/test_chaos.py",
     "openai_server/test_hostile_replies.py",
-    "openai_server/test_received.py",
+    "openai_server/test_received_replies.py",
     "openai_server/test_slow_server.py",
     "runner/console",
     "runner/engine/executors",

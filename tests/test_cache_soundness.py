@@ -12,7 +12,7 @@ from benchmarks.cache_soundness import data, plugins, tiny
 from benchmarks.cache_soundness.bases import base_cell
 from benchmarks.cache_soundness.changes import is_model_free
 from benchmarks.cache_soundness.comparing import Tally, Twin
-from benchmarks.cache_soundness.fields import Space, Variant, compared
+from benchmarks.cache_soundness.fields import Space, Variant, compare_variants
 from benchmarks.cache_soundness.processes import Found, format_order
 from runner.engine import identity
 from tests.forked import run_forked
@@ -71,32 +71,32 @@ def forked(steps: Sequence[Mapping[str, Any]], packages: Path | None, variables:
 def test_cached_result_equals_a_computed_one_after_any_field_change(space: Space, twin: Twin) -> None:
     variants = list(space.singles(1))
     assert len(variants) > 100
-    tally = compared(iter(random.Random(SEED).sample(variants, 8)), twin)
+    tally = compare_variants(iter(random.Random(SEED).sample(variants, 8)), twin)
     assert (tally.n_tried, tally.differences) == (8, [])
     assert tally.n_refused < 4
 
 
 @pytest.mark.parametrize("n_together", [2, 3])
 def test_cached_result_equals_a_computed_one_after_several_changes(n_together: int, space: Space, twin: Twin) -> None:
-    tally = compared(space.drawn(n_together, 3, SEED), twin)
+    tally = compare_variants(space.draw_variants(n_together, 3, SEED), twin)
     assert (tally.n_tried, tally.differences) == (3, [])
 
 
 def test_edited_data_gives_the_same_results_cached_and_computed(folder: Path, twin: Twin) -> None:
     names = ["as it was", *random.Random(SEED).sample(list(data.EDITS)[1:], 10)]
-    tally = data.edited(folder, twin, names)
+    tally = data.compare_edits(folder, twin, names)
     assert (tally.n_tried, tally.differences) == (13, [])
     assert tally.n_refused <= 2
 
 
 def test_edits_of_a_user_package_give_equal_results(tmp_path: Path) -> None:
-    tally = plugins.compared(tmp_path, ["a parent class"], plugins.MOMENTS[1:], ["model"], forked)
+    tally = plugins.compare_places(tmp_path, ["a parent class"], plugins.MOMENTS[1:], ["model"], forked)
     assert (tally.n_tried, tally.differences) == (9, [])
 
 
 def test_edits_of_a_file_that_a_user_package_reads_give_equal_results(tmp_path: Path) -> None:
     place = "a data file beside a single module"
-    tally = plugins.compared(tmp_path, [place], plugins.MOMENTS[:2], ["model"], forked)
+    tally = plugins.compare_places(tmp_path, [place], plugins.MOMENTS[:2], ["model"], forked)
     assert (tally.n_tried, tally.differences) == (6, [])
 
 

@@ -108,7 +108,7 @@ def _means(
     joined: CommonSamples, design: CornerDesign, metric: SubsetMetric, axis: str, alpha: float
 ) -> Iterator[LevelMean]:
     scores = SampleScores(joined.statistics, joined.clusters, joined.strata, joined.combine)
-    means = contributions(scores).combined(design.weights)
+    means = contributions(scores).combine(design.weights)
     halves = _half_widths(means, alpha).tolist()
     is_number = _are_numbers([cell.axes.get(axis) for cell in joined.cells])
     is_share = joined.combine is None and bool(((joined.statistics >= 0) & (joined.statistics <= 1)).all())

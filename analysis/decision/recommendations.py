@@ -170,10 +170,10 @@ def recommendations(
     """
     sweep.require_grid(NO_EFFECTS)
     scores = scores or ScenarioScores.read(sweep, metric)
-    return recommended(scores.scenarios(), scores.metric, alpha)
+    return recommend_levels(scores.scenarios(), scores.metric, alpha)
 
 
-def recommended(
+def recommend_levels(
     scenarios: Sequence[ScoredCells], metric: SubsetMetric, alpha: float, *, fewest_draws: int = _N_DRAWS
 ) -> Recommendations:
     """Return the recommendations for every axis in these scenarios. All of them are one family: p-values are corrected

@@ -146,9 +146,9 @@ class Sweep:
         """Return a metric by name; see `LoadedSweep.metric`."""
         return self.results.metric(text)
 
-    def ranked(self, metric: str = "") -> list[CellResult]:
-        """Return the cells by rank; see `LoadedSweep.ranked`."""
-        return self.results.ranked(metric)
+    def rank_cells(self, metric: str = "") -> list[CellResult]:
+        """Return the cells by rank; see `LoadedSweep.rank_cells`."""
+        return self.results.rank_cells(metric)
 
     def best(self, metric: str = "") -> CellResult:
         """Return the best cell; see `LoadedSweep.best`."""

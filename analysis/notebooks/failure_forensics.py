@@ -94,7 +94,7 @@ pd.DataFrame(meanings, columns=["class", "means", "try"]).style.apply(lambda _: 
 
 # %%
 compared, verdicts, first = sweep, samples, best
-if len(sweep.ranked(METRIC)) < 2:
+if len(sweep.rank_cells(METRIC)) < 2:
     print(f"{sweep.folder}: no second cell has a value of {METRIC}, so the next table shows the demo.")
     compared, METRIC = load_demo()
     verdicts, first = all_verdicts(compared.results), compared.best(METRIC)

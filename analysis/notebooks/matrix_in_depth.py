@@ -89,7 +89,7 @@ picture(dots(rows, f"{METRIC}: the lowest and the highest matrix fields, pooled"
 # questions, so look at the margins first, and test what you find there: `sweep.compare(f"task/extractive:{METRIC}")`.
 
 # %%
-if len(sweep.ranked(METRIC)) < 2:
+if len(sweep.rank_cells(METRIC)) < 2:
     print(f"{sweep.folder}: no second cell has a value of {METRIC}, so the next picture shows the demo.")
     sweep, METRIC = load_demo()
     best = sweep.best(METRIC)

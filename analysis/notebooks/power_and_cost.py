@@ -77,7 +77,7 @@ print(f"in this sweep: {n}")
 # your price list.
 
 # %%
-cells = sweep.ranked(METRIC)
+cells = sweep.rank_cells(METRIC)
 costs = known_costs(cells)
 print("known for all cells:", ", ".join(cost.head for cost in costs))
 columns = [METRIC, "context_tokens", "latency_p50_s", "one_time_s", "cost"]

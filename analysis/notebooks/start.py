@@ -61,7 +61,7 @@ def open_sweep(sweep: str = "", metric: str = "", *, compares: bool = False) -> 
     except DataError as error:
         print(f"{str(error).rstrip('.')}. The notebook therefore shows the demo.")
         return load_demo()
-    if len(loaded.ranked(shown)) < 1 + compares:
+    if len(loaded.rank_cells(shown)) < 1 + compares:
         print(f"{loaded.folder}: no {'second ' * compares}cell has a value of {shown}, so the notebook shows the demo.")
         return load_demo()
     return loaded, shown
@@ -69,7 +69,7 @@ def open_sweep(sweep: str = "", metric: str = "", *, compares: bool = False) -> 
 
 def last_other(sweep: analysis.Sweep, metric: str, cell: CellResult) -> CellResult:
     """Return the last cell by the metric, without `cell`. Return `cell` if the sweep has only that one."""
-    return next((each for each in reversed(sweep.ranked(metric)) if each.cell_id != cell.cell_id), cell)
+    return next((each for each in reversed(sweep.rank_cells(metric)) if each.cell_id != cell.cell_id), cell)
 
 
 def second_metric(sweep: analysis.Sweep) -> str:

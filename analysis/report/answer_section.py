@@ -60,12 +60,12 @@ class ReportAnswer:
 def gather(source: ReportSource) -> ReportAnswer:
     """Return the answer from the tests of the report's main metric."""
     main = source.main
-    valued = source.valued(main.metric) if main else []
+    valued = source.list_valued(main.metric) if main else []
     if main is None or not valued:
         return ReportAnswer(_about(source), _no_answer(source), "", "", 0, ())
     if main.family is None:
         name = f"{main.metric.subset}:{main.metric.metric}"
-        best = source.sweep.ranked(name)[0]
+        best = source.sweep.rank_cells(name)[0]
         take = source.sweep.best(name) if source.sweep.is_chosen_by_scores else best
         only = (
             _single_answer(source, main.metric, take)

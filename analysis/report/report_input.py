@@ -92,7 +92,7 @@ class ReportSource:
         if main is None:
             return []
         if main.family is None:
-            return self.sweep.ranked(f"{main.metric.subset}:{main.metric.metric}")
+            return self.sweep.rank_cells(f"{main.metric.subset}:{main.metric.metric}")
         return [cell for standing in main.family.standings_by_mean() for cell in standing.cells]
 
     def verdicts(self, cell: CellResult) -> "pd.DataFrame":
@@ -112,12 +112,12 @@ class ReportSource:
         """The comparison by the main metric of the report, or None if the cells have no metric."""
         return self.compared[0] if self.compared else None
 
-    def valued(self, metric: SubsetMetric) -> list[CellResult]:
+    def list_valued(self, metric: SubsetMetric) -> list[CellResult]:
         """Return the cells that did not fail and have a value."""
         return [cell for cell in self.sweep.cells if cell.status == OK and metric.value(cell) is not None]
 
     def _compare(self, metric: SubsetMetric) -> ComparedCells:
-        if len(self.valued(metric)) < 2:
+        if len(self.list_valued(metric)) < 2:
             return ComparedCells(metric, why_not="A comparison needs two cells with a value.")
         if self.has_many_cells and metric != self.metrics[0]:
             return ComparedCells(

@@ -83,7 +83,7 @@ def gather(source: ReportSource) -> tuple[TrustCheck, ...]:
         *_size(source),
         *_stand_ins(cells),
         *_noise(cells),
-        *_unseen(source),
+        *_check_unseen_axes(source),
         *_scripted_judge(cells),
         *_samples(source),
         *_fields(cells, source),
@@ -161,7 +161,7 @@ def _noise(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
         yield TrustCheck(WARNING, "An axis that is not a choice", text)
 
 
-def _unseen(source: ReportSource) -> Iterator[TrustCheck]:
+def _check_unseen_axes(source: ReportSource) -> Iterator[TrustCheck]:
     """Report axes that change no value of the main metric."""
     if source.scores is None:
         return

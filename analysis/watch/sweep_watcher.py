@@ -113,7 +113,7 @@ def _table(source: ReportSource) -> CellTable | None:
     """Return the finished cells by the metric that ranks the sweep."""
     names = source.sweep.headlines()
     metric = source.sweep.metric(f"{OVERALL}:{names[0]}") if names else None
-    if metric is None or metric.larger_is_better is None or not source.valued(metric):
+    if metric is None or metric.larger_is_better is None or not source.list_valued(metric):
         return None
     return cell_table(source, ComparedCells(metric))
 

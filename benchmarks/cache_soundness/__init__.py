@@ -8,7 +8,7 @@ files, the environment, and a user's package that changes during use.
 from benchmarks.cache_soundness import data, environments, plugins, tiny
 from benchmarks.cache_soundness.bases import bases
 from benchmarks.cache_soundness.comparing import Tally, Twin
-from benchmarks.cache_soundness.fields import Space, Variant, compared
+from benchmarks.cache_soundness.fields import Space, Variant, compare_variants
 from benchmarks.cache_soundness.plugin_code import PLACES
 from benchmarks.measure import Bound, Measure
 from benchmarks.settings import Settings
@@ -25,16 +25,20 @@ def measure(settings: Settings) -> list[Measure]:
     tiny.write(folder / "data", tiny.documents(), tiny.questions())
     cells, without = bases(folder / "data")
     space, twin, n_drawn = Space.of(cells), Twin(folder / "stores"), _N_DRAWN[is_full]
-    options = compared((Variant(name, cell) for name, cell in cells.items()), twin)
-    singles = compared(space.singles(_N_VALUES[is_full]), twin)
+    options = compare_variants((Variant(name, cell) for name, cell in cells.items()), twin)
+    singles = compare_variants(space.singles(_N_VALUES[is_full]), twin)
     kinds = list(plugins.KINDS) if is_full else list(plugins.KINDS)[:1]
     n_environments = len(environments.ENVIRONMENTS) if is_full else 2
     return [
         _measure("options", options, f"{len(cells)} options of groups; {len(without)} need models, servers or data"),
-        _measure("single fields", singles, f"{len(space.fields)} fields, {len(space.unvaried())} with one value"),
-        _measure("pairs of fields", compared(space.drawn(2, n_drawn, _SEED), twin), f"drawn, seed {_SEED}"),
-        _measure("triples of fields", compared(space.drawn(3, n_drawn, _SEED), twin), f"drawn, seed {_SEED}"),
-        _measure("data", data.edited(folder / "edits", twin, data.EDITS), "edits at one place, and moved"),
+        _measure("single fields", singles, f"{len(space.fields)} fields, {len(space.list_unvaried())} with one value"),
+        _measure(
+            "pairs of fields", compare_variants(space.draw_variants(2, n_drawn, _SEED), twin), f"drawn, seed {_SEED}"
+        ),
+        _measure(
+            "triples of fields", compare_variants(space.draw_variants(3, n_drawn, _SEED), twin), f"drawn, seed {_SEED}"
+        ),
+        _measure("data", data.compare_edits(folder / "edits", twin, data.EDITS), "edits at one place, and moved"),
         _measure("file formats", data.formats(folder / "formats", twin), "txt, md, html, json, csv, sqlite"),
         _measure(
             "environments",
@@ -43,7 +47,7 @@ def measure(settings: Settings) -> list[Measure]:
         ),
         _measure(
             "users' packages",
-            plugins.compared(folder / "plugins", list(PLACES), plugins.MOMENTS, kinds),
+            plugins.compare_places(folder / "plugins", list(PLACES), plugins.MOMENTS, kinds),
             f"{len(PLACES)} places, {len(plugins.MOMENTS)} moments, then run again and undone",
         ),
     ]

@@ -25,11 +25,11 @@ def _set(which: int, name: str, value: object) -> Callable[[Records, Records], N
     return edit
 
 
-def _added(documents: Records, _: Records) -> None:
+def _add_document(documents: Records, _: Records) -> None:
     documents.insert(2, {**documents[0], "id": "west/new", "title": "New", "text": "A new bridge opened in 1999."})
 
 
-def _removed(records: Records) -> None:
+def _remove_record(records: Records) -> None:
     del records[2]
 
 
@@ -41,8 +41,8 @@ EDITS: dict[str, Callable[[Records, Records], None]] = {
     "a document's metadata": _set(4, "metadata", {"place": "west", "year": 1899}),
     "the order of metadata": _set(4, "metadata", {"year": 1904, "place": "west"}),
     "a document's id": lambda documents, _: documents[2].update(id="east/another"),
-    "a document is added": _added,
-    "a document is removed": lambda documents, _: _removed(documents),
+    "a document is added": _add_document,
+    "a document is removed": lambda documents, _: _remove_record(documents),
     "documents in another order": lambda documents, _: documents.reverse(),
     "a question": _set(0, "question", "In which year was the bridge opened?"),
     "a reference": _set(1, "references", ["By hand, in 1870"]),
@@ -58,12 +58,12 @@ EDITS: dict[str, Callable[[Records, Records], None]] = {
     "conditions": _set(0, "conditions", {"year": {"at_least": 1905}}),
     "whether it can be answered": _set(0, "answerable", False),
     "a question is added": lambda _, questions: questions.append({**questions[0], "id": "q9"}),
-    "a question is removed": lambda _, questions: _removed(questions),
+    "a question is removed": lambda _, questions: _remove_record(questions),
     "questions in another order": lambda _, questions: questions.reverse(),
 }
 
 
-def edited(folder: Path, twin: Twin, names: Iterable[str]) -> Tally:
+def compare_edits(folder: Path, twin: Twin, names: Iterable[str]) -> Tally:
     """Compare these edits of both files at the same path, then the same records at another path."""
     tally = Tally()
     for name in names:

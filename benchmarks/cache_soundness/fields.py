@@ -40,7 +40,7 @@ class Space:
             for change in found:
                 yield Variant(f"{option}, {change.field}: {change}", change.apply(self.cells[option]))
 
-    def unvaried(self) -> list[str]:
+    def list_unvaried(self) -> list[str]:
         """Return the fields for which no other value is accepted."""
         return [name for name in self.fields if not self._changes(name, 1)[1]]
 
@@ -50,7 +50,7 @@ class Space:
                 return option, found[: 2 * n_values]
         return "", []
 
-    def drawn(self, n_together: int, n: int, seed: int) -> Iterator[Variant]:
+    def draw_variants(self, n_together: int, n: int, seed: int) -> Iterator[Variant]:
         """Yield cells in which `n_together` random fields are changed together. Unsound cells are skipped."""
         draw = random.Random(seed)
         names = sorted(self.fields)
@@ -72,7 +72,7 @@ class Space:
                 yield Variant(f"{option}, {'; '.join(changed)}", cell)
 
 
-def compared(variants: Iterator[Variant], twin: Twin) -> Tally:
+def compare_variants(variants: Iterator[Variant], twin: Twin) -> Tally:
     """Run all variants on both stores."""
     tally = Tally()
     for variant in variants:

@@ -115,7 +115,7 @@ class _Trial:
         return _problem(found, old, new, may_refuse=True)
 
 
-def compared(
+def compare_places(
     folder: Path,
     places: Sequence[str],
     moments: Sequence[str],

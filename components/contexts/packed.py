@@ -90,7 +90,7 @@ class PackedContext:
     def _lengths(self, rows: Sequence[Sequence[_Chunks]], chunks: SpanTexts) -> dict[_Chunks, int]:
         """Return lengths in tokens. Each passage is tokenised once, although many samples may share it."""
         passages = list(dict.fromkeys(passage for row in rows for passage in row))
-        ends = self.tokenizer.token_ends([chunks.joined(passage) for passage in passages])
+        ends = self.tokenizer.token_ends([chunks.join_spans(passage) for passage in passages])
         return {passage: len(passage_ends) for passage, passage_ends in zip(passages, ends, strict=True)}
 
     def _order(self, best_first: list[_Chunks]) -> list[_Chunks]:

@@ -124,12 +124,12 @@ class CrudRag:
         files = visible_entries(folder, _EXPECTED_CORPUS)
         if nested := [file.name for file in files if path_exists(file, Path.is_dir, _EXPECTED_CORPUS)]:
             raise DataError(
-                f"{folder}: contains the folders {_shown(nested)}, expected files only: {_EXPECTED_CORPUS}. Move "
+                f"{folder}: contains the folders {_quote_names(nested)}, expected files only: {_EXPECTED_CORPUS}. Move "
                 "their files up, or move the folders elsewhere."
             )
         if others := [file.name for file in files if not _CORPUS_FILE.fullmatch(file.name)]:
             raise DataError(
-                f"{folder}: contains the files {_shown(others)}, expected the names documents_..._part_<number>, "
+                f"{folder}: contains the files {_quote_names(others)}, expected the names documents_..._part_<number>, "
                 f"as published, part_<number> or part: {_EXPECTED_CORPUS}. Move other files elsewhere; rename "
                 "files of documents."
             )
@@ -138,7 +138,8 @@ class CrudRag:
         inside = [require_inside(file, [root, folder], _EXPECTED_CORPUS) for file in files]
         if empty := [file.name for file in inside if file.is_file() and not file.stat().st_size]:
             raise DataError(
-                f"{folder}: the files {_shown(empty)} have no bytes, expected {_EXPECTED_CORPUS}. Fetch them again."
+                f"{folder}: the files {_quote_names(empty)} have no bytes, expected {_EXPECTED_CORPUS}. "
+                "Fetch them again."
             )
         return inside
 
@@ -153,7 +154,7 @@ class CrudRag:
         return Documents(ids, [""] * len(ids), texts)
 
 
-def _shown(names: Sequence[str]) -> str:
+def _quote_names(names: Sequence[str]) -> str:
     return abbreviate_names([repr(name) for name in names])
 
 

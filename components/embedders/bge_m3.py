@@ -133,10 +133,10 @@ class BgeM3:
         dense = np.zeros((len(texts), model.n_dimensions), dtype=np.float32)
         heads = dict.fromkeys(range(len(texts)), _NO_TOKENS)
 
-        def tokenized(window: NDArray[np.int64]) -> Features:
-            return model.tokenized([texts[read[position]] for position in window.tolist()])
+        def tokenize(window: NDArray[np.int64]) -> Features:
+            return model.tokenize([texts[read[position]] for position in window.tolist()])
 
-        for window, features in prepare_ahead(tokenized, windows):
+        for window, features in prepare_ahead(tokenize, windows):
             for rows, batch in feature_batches(features, batch_tokens):
                 text_rows = [read[position] for position in window[rows].tolist()]
                 with explain_out_of_memory(batch_tokens, model.network.device):

@@ -16,7 +16,7 @@ from components.openai_server.body import MAX_BYTES, MAX_BYTES_PER_VECTOR
 from components.openai_server.errors import HttpError, Malformed
 from components.openai_server.gate import Account
 from components.openai_server.reading import in_order, objects_in, to_float_array
-from components.openai_server.received import current_received, request_all
+from components.openai_server.received_replies import current_received, request_all
 from components.openai_server.server import Server, server_of
 from components.openai_server.session import Session
 from components.protocols import EmbedderState
@@ -120,7 +120,7 @@ class OpenAIEmbeddings:
         return self._embed(queries.texts, self._queries, state)
 
     def request_keys(self, texts: Sequence[str], *, are_queries: bool) -> list[str]:
-        """Return the keys of vectors among the received results; see `components.openai_server.received`."""
+        """Return the keys of vectors among the received results; see `components.openai_server.received_replies`."""
         side = self._queries if are_queries else self._passages
         return [side.key_of(side.prefix + text) for text in texts]
 

@@ -64,7 +64,7 @@ class ByMetadata:
         facts = _facts_by_name(groups, documents)
         allowed = []
         for group in groups:
-            satisfied = [facts[name].satisfying(condition) for name, condition in group]
+            satisfied = [facts[name].find_satisfying(condition) for name, condition in group]
             allowed.append(np.flatnonzero(np.logical_and.reduce([np.ones(len(documents), dtype=bool), *satisfied])))
         numbers = {group: i for i, group in enumerate(groups)}
         return AllowedDocuments(
@@ -81,7 +81,7 @@ class _Facts:
     values: Sequence[str | None]
     code: NDArray[np.int64]
 
-    def satisfying(self, condition: Condition) -> NDArray[np.bool_]:
+    def find_satisfying(self, condition: Condition) -> NDArray[np.bool_]:
         """Return bool[n_documents], True for documents that satisfy the condition."""
         verdicts = [value is not None and _satisfies(value, condition) for value in self.values]
         return np.array(verdicts, dtype=bool)[self.code]

@@ -112,7 +112,7 @@ class LlamaIndexChat:
             for call in as_completed([pool.submit(self._answer, llm, request, breaker) for request in requests]):
                 answer, error = call.result()
                 if error:
-                    breaker.failed(error, answer.error)
+                    breaker.record_failure(error, answer.error)
                 elif answer.state is not AnswerState.ERROR:
                     breaker.record_success()
                 yield answer
@@ -122,7 +122,7 @@ class LlamaIndexChat:
     def _answer(self, llm: Any, request: Request, breaker: Breaker) -> tuple[Answer, Exception | None]:
         """Return the answer, with the exception if the request was sent and failed."""
         if breaker.is_open:
-            return Answer.failed(request, f"not asked: {breaker.reason}", breaker.error_class), None
+            return Answer.from_failure(request, f"not asked: {breaker.reason}", breaker.error_class), None
         started = time.perf_counter()
         try:
             response = llm.chat(_messages(request))
@@ -130,7 +130,7 @@ class LlamaIndexChat:
         except Exception as error:  # noqa: BLE001 - the classes share no exception class
             server_error = as_server_error(error)
             line = error_line(error, secret=key_in(self.api_key_env))
-            return Answer.failed(request, f"{self.class_path}: {line}", class_of(server_error)), server_error
+            return Answer.from_failure(request, f"{self.class_path}: {line}", class_of(server_error)), server_error
 
     @property
     def _class(self) -> LlamaIndexClass:

@@ -11,7 +11,7 @@ from components.llms.endings import classify_ending
 from components.openai_server.errors import HttpError, Unreachable
 from components.openai_server.reading import as_count
 from components.records import Answer, AnswerState
-from components.secrets.mask import HIDDEN, joined, shortened
+from components.secrets.mask import HIDDEN, join_masked, shorten_masked
 from components.text.thoughts import split_thoughts
 
 _FINISH = ("finish_reason", "done_reason", "stop_reason")
@@ -29,9 +29,9 @@ def read_reply(response: Any, request_id: str, latency_s: float) -> Answer:
     """
     raw, message = response.raw, response.message
     written = [block.text or "" for block in message.blocks if block.block_type == "text"]
-    thoughts, text = split_thoughts(joined(written, "\n"))
+    thoughts, text = split_thoughts(join_masked(written, "\n"))
     apart = [block.content or "" for block in message.blocks if block.block_type == "thinking"]
-    thoughts = thoughts or joined(apart, "\n").strip()
+    thoughts = thoughts or join_masked(apart, "\n").strip()
     state = classify_ending(text, _finish_reason(raw))
     places = (_part(raw, "usage"), raw, response.additional_kwargs, message.additional_kwargs)
     return Answer(
@@ -70,7 +70,7 @@ def as_server_error(error: Exception) -> Exception:
 def error_line(error: Exception, secret: str) -> str:
     """Return the exception as a short line. All secrets are masked; `secret` ("" for none) even if it is short."""
     line = " ".join(f"{type(error).__name__}: {error}".split())
-    return shortened(line.replace(secret, HIDDEN) if secret else line, _SHOWN_CHARACTERS)
+    return shorten_masked(line.replace(secret, HIDDEN) if secret else line, _SHOWN_CHARACTERS)
 
 
 def _finish_reason(raw: object) -> str:

@@ -123,12 +123,14 @@ class TransformersChat:
         try:
             text = apply_template(tokenizer, request.messages, self.chat_template)
         except TemplateError as error:
-            return Answer.failed(request, f"the chat template refuses the messages: {error}", ErrorClass.BAD_REQUEST)
+            return Answer.from_failure(
+                request, f"the chat template refuses the messages: {error}", ErrorClass.BAD_REQUEST
+            )
         try:
             text.encode()
         except UnicodeEncodeError as error:
             half = ascii(text[error.start])
-            return Answer.failed(
+            return Answer.from_failure(
                 request,
                 f"the prompt contains {half}, half of a character (a lone surrogate), which no tokenizer can read: fix "
                 "it in the data or in the prompt's template",
@@ -137,7 +139,7 @@ class TransformersChat:
         # Not verbose: the check below reports a prompt that is too long.
         token_ids = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
         if len(token_ids) + self.max_new_tokens > causal.window:
-            return Answer.failed(
+            return Answer.from_failure(
                 request,
                 f"{len(token_ids)} tokens of the prompt and max_new_tokens={self.max_new_tokens} do not fit into "
                 f"the window of {self.model!r}, {causal.window} tokens, expected fewer or shorter passages, or a "

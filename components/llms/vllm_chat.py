@@ -11,7 +11,7 @@ from typing import ClassVar
 from components.fields import runtime_only
 from components.llms.openai_chat import OpenAIChat
 from components.llms.sampling import sampling_problems
-from components.openai_server.managed import LOG, ensure_server
+from components.openai_server.managed_servers import LOG, ensure_server
 from components.pretrained.model_folder import folder_hash, local_folder, model_problems
 from components.protocols import AnswersFrom
 from components.records import Answer, Request

@@ -35,7 +35,7 @@ class ErrorPhrases:
         """Return an error message for missing or empty phrases."""
         return phrase_problems(self.phrases, "that its passages are wrong")
 
-    def detected(self, answers: Sequence[str]) -> list[bool]:
+    def find_detected(self, answers: Sequence[str]) -> list[bool]:
         """Return True for each answer that contains a phrase."""
         phrases = [form_to_search(phrase) for phrase in self.phrases]
         return [any(contains(form, phrase) for phrase in phrases) for form in map(form_to_search, answers)]
@@ -71,7 +71,7 @@ class ErrorDetection(ErrorPhrases):
         Raises ComponentError if the answers or references do not belong to `samples`.
         """
         require_texts(samples, answers, references)
-        detected = self.detected(answers.texts)
+        detected = self.find_detected(answers.texts)
         has_false_passages = [bool(sample.fake_answers) for sample in samples]
         corrected = [
             _correction(sample, answer) if is_detected and sample.fake_answers else ScoreState.NOT_APPLICABLE

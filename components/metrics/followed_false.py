@@ -32,7 +32,7 @@ class FollowedFalse(ErrorPhrases):
         Raises ComponentError if the answers or references do not belong to `samples`.
         """
         require_texts(samples, answers, references)
-        detected = self.detected(answers.texts)
+        detected = self.find_detected(answers.texts)
         followed = [
             contains_fake(sample, answer) and not is_detected and not contains_all_parts(sample, answer)
             for sample, answer, is_detected in zip(samples, answers.texts, detected, strict=True)

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from components.secrets.known import mark_variable
-from components.secrets.mask import masked
+from components.secrets.mask import mask_text
 from components.secrets.names import is_variable_name
 
 OPENAI = "https://api.openai.com/v1"
@@ -95,4 +95,4 @@ def url_problems(url: str, example: str = "http://localhost:8000/v1") -> list[st
         )
     except ValueError:  # a port that is not a number, an unclosed bracket
         usable = False
-    return [] if usable else [f"base_url: got {masked(url)!r}, expected an address such as {example}"]
+    return [] if usable else [f"base_url: got {mask_text(url)!r}, expected an address such as {example}"]

@@ -89,7 +89,7 @@ class Breaker:
         self._health.retries.record_answer()
         self._is_up()
 
-    def failed(self, error: Exception, reason: str) -> None:
+    def record_failure(self, error: Exception, reason: str) -> None:
         """Record a request that failed for good."""
         # Only failures that may affect other requests count. Any other failure proves that the server is up.
         if not (is_for_all(error) or is_temporary(error)):

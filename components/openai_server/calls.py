@@ -29,7 +29,7 @@ class Calls(Generic[Item, Result]):
             await self._free.acquire()
             self._arrived.put_nowait((item, await self._call(item)))
 
-    async def arrived(self) -> list[tuple[Item, Result]]:
+    async def wait_for_results(self) -> list[tuple[Item, Result]]:
         """Wait for at least one result, and return all that have arrived since the last call.
 
         The results of the last call count as dealt with. Returns [] when all results were returned. Raises the

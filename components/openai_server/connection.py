@@ -111,12 +111,12 @@ class Connection:
         except aiohttp.ClientHttpProxyError as error:
             raise HttpError(error.status, error.message, {}) from error
         except (aiohttp.ClientError, OSError) as error:
-            raise await self._broken(error) from error
+            raise await self._explain_break(error) from error
         if not reply.ok:
             raise HttpError(reply.status, _error_in(received), dict(reply.headers))
         return parse_body(received)
 
-    async def _broken(self, error: Exception) -> Exception:
+    async def _explain_break(self, error: Exception) -> Exception:
         """Return our error for a connection that broke."""
         import aiohttp
 

@@ -35,7 +35,7 @@ class CountedAt:
         n_all = count_in(reply, *self.total) if self.total else None
         return count_in(reply, *self.prompt), count_in(reply, *self.completion), n_all
 
-    def used(self, reply: object, upper_bound: Tokens) -> Tokens:
+    def count_used(self, reply: object, upper_bound: Tokens) -> Tokens:
         """Return the tokens that a request used.
 
         Missing counts are replaced by the counts of `upper_bound`. A reply that does not come from a model used no

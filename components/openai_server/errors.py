@@ -26,7 +26,7 @@ from math import isfinite
 
 from components.json_value import Json
 from components.records import ErrorClass
-from components.secrets.mask import HIDDEN, current_mask, shortened
+from components.secrets.mask import HIDDEN, current_mask, shorten_masked
 from components.text.normalize import whole_characters
 
 _TEMPORARY = (408, 409, 424, 429)
@@ -96,7 +96,7 @@ class Malformed(Exception):
     """
 
     def __init__(self, message: str) -> None:
-        super().__init__(shortened(message[:_READ_CHARACTERS], _SHOWN_OF_REPLY))
+        super().__init__(shorten_masked(message[:_READ_CHARACTERS], _SHOWN_OF_REPLY))
 
 
 class WebPage(Malformed):
@@ -183,7 +183,7 @@ def preview(value: object) -> str:
     if current_mask().holds_divided(_events_in(value[:_READ_CHARACTERS]) if isinstance(value, str) else value):
         return HIDDEN
     try:
-        return shortened(whole_characters(str(value)[:_READ_CHARACTERS]), _SHOWN_CHARACTERS)
+        return shorten_masked(whole_characters(str(value)[:_READ_CHARACTERS]), _SHOWN_CHARACTERS)
     except (RecursionError, ValueError):  # too deep, or an integer of thousands of digits
         return f"{type(value).__name__} that cannot be shown"
 
@@ -223,7 +223,7 @@ def message_of(error: Exception, secret: str) -> str:
     even if it is short.
     """
     line = " ".join(whole_characters(_story(error))[:_READ_CHARACTERS].split())
-    return shortened(line.replace(secret, HIDDEN) if secret else line, _SHOWN_CHARACTERS)
+    return shorten_masked(line.replace(secret, HIDDEN) if secret else line, _SHOWN_CHARACTERS)
 
 
 def _story(error: Exception) -> str:

@@ -7,7 +7,7 @@ from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_ope
 
 from components.openai_server.errors import Redirected
 from components.openai_server.origin import next_address
-from components.secrets.mask import masked
+from components.secrets.mask import mask_text
 
 _MAX_BYTES = 16 << 20
 
@@ -37,7 +37,7 @@ def look_up(address: str, timeout_s: float, *, by_proxy: bool = True) -> bytes:
     except Redirected as error:
         raise LookUpFailed(str(error.body)) from None
     except (URLError, OSError, HTTPException, ValueError) as error:
-        raise LookUpFailed(masked(str(error)) or type(error).__name__) from None
+        raise LookUpFailed(mask_text(str(error)) or type(error).__name__) from None
     if len(body) > _MAX_BYTES:
         raise LookUpFailed(f"sent more than {_MAX_BYTES >> 20} MiB")
     return body

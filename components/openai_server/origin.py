@@ -3,7 +3,7 @@
 from urllib.parse import urljoin, urlsplit
 
 from components.openai_server.errors import Redirected
-from components.secrets.mask import masked
+from components.secrets.mask import mask_text
 
 REDIRECTS = (301, 302, 303, 307, 308)
 MAX_REDIRECTS = 5
@@ -26,7 +26,7 @@ def next_address(address: str, status: int, location: str) -> str:
     if here != there:
         raise Redirected(
             status,
-            masked(
+            mask_text(
                 f"{here} redirects to {there}, another server, which got neither the request nor the key; to use "
                 "that server, give its address as base_url"
             ),

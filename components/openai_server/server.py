@@ -48,7 +48,7 @@ class Failed:
 
     def answer(self, request: Request) -> Answer:
         """Return the failure as the outcome of a request."""
-        return Answer.failed(request, self.message, self.error_class)
+        return Answer.from_failure(request, self.message, self.error_class)
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Server:
             atexit.register(stack.close)
             stack.callback(atexit.unregister, stack.close)
             stopped: BudgetReached | StoreError | None = None
-            while arrived := portal.call(calls.arrived):
+            while arrived := portal.call(calls.wait_for_results):
                 for item, outcome in arrived:
                     if isinstance(outcome, BudgetReached | StoreError):
                         stopped = outcome
@@ -167,7 +167,7 @@ class Server:
                 is_retried = attempt <= self.max_retries and is_temporary(error) and breaker.is_worth_a_retry(error)
                 if not is_retried:
                     text = self._error_text(error, attempt)
-                    breaker.failed(error, text)
+                    breaker.record_failure(error, text)
                     return Failed(text, class_of(error))
                 wait_s = self._wait_s(error, attempt, session)
                 self._report(error, attempt, breaker, wait_s)

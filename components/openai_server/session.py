@@ -66,7 +66,7 @@ class Session:
         try:
             async with run_within(self.timeout_s):
                 content = await self.connection.post(self.path, sent, most_bytes)
-            used = counted_at.used(content, attempt.most)
+            used = counted_at.count_used(content, attempt.most)
             window.record_answer(self.concurrency)
         except (HttpError, WebPage, TimeoutError, Unreachable) as error:
             was_sent = not isinstance(error, Unreachable)

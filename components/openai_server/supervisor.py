@@ -1,6 +1,6 @@
 """Supervisor of a server while processes use it: `python -m components.openai_server.supervisor FOLDER COMMAND...`.
 
-See `components.openai_server.managed`. It ends with the server, and the server ends with it.
+See `components.openai_server.managed_servers`. It ends with the server, and the server ends with it.
 """
 
 import ctypes
@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from components.openai_server.managed import ADDRESS, USERS
+from components.openai_server.managed_servers import ADDRESS, USERS
 
 _LOOK_EVERY_S = 0.5
 _STOPS_WITHIN_S = 20.0

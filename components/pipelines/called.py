@@ -11,7 +11,7 @@ from components.openai_server.gate import current_gate
 from components.pipelines.reply import read_reply, split_question
 from components.protocols import AnswersFrom
 from components.records import Answer, ErrorClass, Request
-from components.secrets.mask import shortened
+from components.secrets.mask import shorten_masked
 from components.user_code.calling import call_each
 from components.user_code.calls import CallsUserCode, format_exception
 from components.user_code.passages import BadReply
@@ -55,7 +55,7 @@ class CalledPipeline(CallsUserCode):
         breaker = Breaker(self.concurrency, current_gate().health(f"{self.path} {dict(self.parameters)}"))
         for request, outcome in call_each(answer, requests, self.concurrency, self.timeout_s, lambda: breaker.is_open):
             if outcome is None:
-                yield Answer.failed(request, f"not sent: {breaker.reason}", breaker.error_class)
+                yield Answer.from_failure(request, f"not sent: {breaker.reason}", breaker.error_class)
             elif isinstance(outcome, Answer):
                 breaker.record_success()
                 yield outcome
@@ -65,6 +65,6 @@ class CalledPipeline(CallsUserCode):
     def _failed_call(self, request: Request, error: BaseException, breaker: Breaker) -> Answer:
         exception = error if isinstance(error, Exception) else RuntimeError(type(error).__name__)
         kind = ErrorClass.MALFORMED if isinstance(error, BadReply) else class_of(exception)
-        text = shortened(f"{self.path}: {format_exception(error)}", _SHOWN_CHARACTERS)
-        breaker.failed(exception, text)
-        return Answer.failed(request, text, kind)
+        text = shorten_masked(f"{self.path}: {format_exception(error)}", _SHOWN_CHARACTERS)
+        breaker.record_failure(exception, text)
+        return Answer.from_failure(request, text, kind)

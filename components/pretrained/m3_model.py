@@ -51,7 +51,7 @@ class M3Model(NamedTuple):
         """Length of the vector of a token."""
         return int(self.colbert_linear.out_features)
 
-    def tokenized(self, texts: list[str]) -> Features:
+    def tokenize(self, texts: list[str]) -> Features:
         """Return the features of the texts as tensors, padded to the longest one."""
         return dict(
             self.tokenizer(texts, padding=True, truncation=True, max_length=self.max_length, return_tensors="pt")

@@ -13,7 +13,7 @@ from components.errors import ComponentError
 from components.loading import loading
 from components.openai_server.access import key_in
 from components.qdrant.replies import guard
-from components.secrets.mask import HIDDEN, shortened
+from components.secrets.mask import HIDDEN, shorten_masked
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -88,4 +88,4 @@ def _client(base_url: str, api_key_env: str, timeout_s: float, process: int) -> 
 
 
 def _one_line(error: Exception) -> str:
-    return shortened(" ".join(str(error).split()), _SHOWN_CHARACTERS)
+    return shorten_masked(" ".join(str(error).split()), _SHOWN_CHARACTERS)

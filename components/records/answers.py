@@ -114,7 +114,7 @@ class Answer:
     latency_s: float = 0.0
 
     @classmethod
-    def failed(cls, request: Request, error: str, error_class: ErrorClass) -> "Answer":
+    def from_failure(cls, request: Request, error: str, error_class: ErrorClass) -> "Answer":
         """Return the outcome of a request that failed for good."""
         return cls(request.id, AnswerState.ERROR, error=error, error_class=error_class)
 

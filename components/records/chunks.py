@@ -65,7 +65,7 @@ class SpanTexts(LazySequence[str]):
         """The spans of the texts."""
         return self._spans
 
-    def joined(self, positions: Sequence[int]) -> str:
+    def join_spans(self, positions: Sequence[int]) -> str:
         """Return the text from the first to the last of some ordered spans of one document. Overlaps occur once."""
         first = positions[0]
         last = max(int(self._spans.end[position]) for position in positions)

@@ -139,14 +139,14 @@ class PretrainedCrossEncoder:
         scores = np.empty(len(texts), dtype=np.float32)
         batch_tokens = self.batch_tokens or default_batch_tokens(encoder.device.type)
 
-        def tokenized(rows: NDArray[np.int64]) -> Features:
+        def tokenize(rows: NDArray[np.int64]) -> Features:
             return preprocess(encoder, [texts[row] for row in rows.tolist()], prompt=self.prompt)
 
         def score(batch: Features) -> "torch.Tensor":
             relevance: torch.Tensor = activation(encoder(batch)["scores"].float())[:, 0]
             return relevance
 
-        for rows, features in prepare_ahead(tokenized, windows):
+        for rows, features in prepare_ahead(tokenize, windows):
             scores[rows] = compute_batches(features, len(rows), batch_tokens, encoder, score)
         return scores
 

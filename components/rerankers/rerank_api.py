@@ -16,7 +16,7 @@ from components.limits import too_small
 from components.openai_server.errors import Malformed
 from components.openai_server.gate import Account
 from components.openai_server.reading import in_order, objects_in, to_float_array
-from components.openai_server.received import current_received, request_all
+from components.openai_server.received_replies import current_received, request_all
 from components.openai_server.server import Server, server_of
 from components.openai_server.session import Session
 from components.records import Passages

@@ -21,7 +21,7 @@ from components.retrievers.existing_index import (
     fill_template,
     with_dimensions,
 )
-from components.secrets.mask import HIDDEN, shortened
+from components.secrets.mask import HIDDEN, shorten_masked
 
 if TYPE_CHECKING:
     from pymilvus import MilvusClient
@@ -120,4 +120,4 @@ class MilvusCollection(ExistingCollection):
         # Milvus Lite gives no reason for vectors of another dimension.
         text = text or "it gives no reason. Do your vectors (retriever.embedder) have the dimension of the collection?"
         key = key_in(self.api_key_env) if self.api_key_env else ""
-        return shortened(text.replace(key, HIDDEN) if key else text, _SHOWN_CHARACTERS)
+        return shorten_masked(text.replace(key, HIDDEN) if key else text, _SHOWN_CHARACTERS)

@@ -16,7 +16,7 @@ from components.openai_server.access import key_in
 from components.pretrained.model_folder import missing_packages
 from components.records import IndexedText
 from components.retrievers.existing_index import QUERY, TOP_K, VECTOR, ExistingIndex, with_dimensions
-from components.secrets.mask import HIDDEN, masked, shortened
+from components.secrets.mask import HIDDEN, mask_text, shorten_masked
 from components.secrets.names import is_variable_name
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class Pgvector(ExistingIndex):
         string = key_in(self.dsn_env)
         for secret in sorted(filter(None, [string, *_passwords(string)]), key=len, reverse=True):
             text = text.replace(secret, HIDDEN)
-        return shortened(masked(text), _SHOWN_CHARACTERS)
+        return shorten_masked(mask_text(text), _SHOWN_CHARACTERS)
 
 
 def _unescaped_in_password(string: str) -> str:

@@ -20,7 +20,7 @@ from components.retrievers.existing_index import (
     fill_template,
     with_dimensions,
 )
-from components.secrets.mask import shortened
+from components.secrets.mask import shorten_masked
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -67,7 +67,7 @@ class QdrantCollection(ExistingCollection):
                     request = models.QueryRequest(**body)
                     (reply,) = client.query_batch_points(self.collection, [request])
                 except (ValidationError, ValueError) as error:  # the local mode raises ValueError
-                    message = shortened(" ".join(str(error).split()), _SHOWN_CHARACTERS)
+                    message = shorten_masked(" ".join(str(error).split()), _SHOWN_CHARACTERS)
                     raise ComponentError(
                         f"retriever.request: Qdrant refuses it: {with_dimensions(message, vectors)}"
                     ) from None

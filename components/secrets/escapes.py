@@ -105,13 +105,13 @@ class EscapedSecrets:
             reading.found(reading.undone(raw)) for reading in self._others_for(usual)
         )
 
-    def hidden(self, text: str, instead: str) -> str:
+    def hide(self, text: str, instead: str) -> str:
         """Return the text with `instead` in place of secrets; the same text if it contains none."""
         before = raw = text.encode("utf-8", "surrogatepass")
         usual = self._usual.undone(raw)
-        raw = self._usual.hidden(raw, usual, instead.encode())
+        raw = self._usual.hide(raw, usual, instead.encode())
         for reading in self._others_for(usual):
-            raw = reading.hidden(raw, reading.undone(raw), instead.encode())
+            raw = reading.hide(raw, reading.undone(raw), instead.encode())
         return text if raw is before else raw.decode("utf-8", "surrogatepass")
 
     def _others_for(self, usual: bytes) -> "list[_Reading]":
@@ -151,13 +151,13 @@ class _Reading:
         plain = _searchable(undone)
         return [secret for secret in self._secrets if secret in plain]
 
-    def hidden(self, raw: bytes, undone: bytes, instead: bytes) -> bytes:
+    def hide(self, raw: bytes, undone: bytes, instead: bytes) -> bytes:
         """Return the text with `instead` in place of secrets; the same object if it contains none."""
         if (undone is raw and b"\\" not in raw) or not (spans := self.found(undone)):
             return raw
         layers = self._layers(raw)
         pieces, done = [], 0
-        for start, end in _joined(sorted(_occurrences(_searchable(undone), spans))):
+        for start, end in _merge_parts(sorted(_occurrences(_searchable(undone), spans))):
             for edits in reversed(layers):
                 start, end = edits.start_before(start), edits.end_before(end)
             start, end = _whole(raw, *self._with_quotes(raw, start, end))
@@ -178,12 +178,12 @@ class _Reading:
         """Return the edits that lead to the searched text, in order."""
         layers = []
         for _ in range(_MAX_LAYERS):
-            undone, edits = _edited(self._escape, self._undone, raw)
+            undone, edits = _replace_matches(self._escape, self._undone, raw)
             if not edits.starts:
                 break
             layers.append(edits)
             raw = undone
-        return [*layers, _edited(_DROPS, lambda _: b"", raw)[1]]
+        return [*layers, _replace_matches(_DROPS, lambda _: b"", raw)[1]]
 
     def _undone(self, match: re.Match[bytes]) -> bytes:
         kind = match.lastindex
@@ -205,7 +205,9 @@ def _searchable(undone: bytes) -> bytes:
     return undone.translate(_AS_LETTERS, _DROPPED)
 
 
-def _edited(pattern: re.Pattern[bytes], change: Callable[[re.Match[bytes]], bytes], raw: bytes) -> tuple[bytes, _Edits]:
+def _replace_matches(
+    pattern: re.Pattern[bytes], change: Callable[[re.Match[bytes]], bytes], raw: bytes
+) -> tuple[bytes, _Edits]:
     """Replace all matches as `re.sub` does, and note where."""
     edits = _Edits([], [], [])
     pieces, done, n_written = [], 0, 0
@@ -229,7 +231,7 @@ def _occurrences(plain: bytes, secrets: Sequence[bytes]) -> Iterator[tuple[int, 
             start = plain.find(secret, start + len(secret))
 
 
-def _joined(parts: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def _merge_parts(parts: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Yield parts without overlaps, given in order."""
     start = end = 0
     for first, last in parts:

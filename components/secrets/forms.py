@@ -20,12 +20,12 @@ def encoded_forms(secret: str) -> frozenset[str]:
     The base64 forms match any text that contains the secret. They omit the characters that encode its neighbours too.
     """
     plain = {secret, unquote(secret), " ".join(secret.split())}
-    forms = {form for each in plain for form in _escaped(each)}
+    forms = {form for each in plain for form in _list_escaped(each)}
     forms |= {form for each in plain for form in _in_bytes(each)}
     return frozenset(form for form in forms if len(form) >= _MIN_LENGTH)
 
 
-def _escaped(text: str) -> Iterator[str]:
+def _list_escaped(text: str) -> Iterator[str]:
     yield text
     unescaped = ("", "/", _DELIMITERS, _DELIMITERS + "/:@?")
     for percent in (*(quote(text, safe=each) for each in unescaped), quote_plus(text)):

@@ -67,7 +67,7 @@ def secret_in(text: str) -> str:
 def misplaced_secrets(config: Json, mask: Mask | None = None, path: str = "") -> Iterator[str]:
     """Yield one error per secret in a configuration, without repeating it.
 
-    A secret is the value of a field whose name indicates one, anything that `masked` would hide, or a key in place of
+    A secret is the value of a field whose name indicates one, anything that `mask_text` would hide, or a key in place of
     the name of an environment variable. Strings with JSON are searched too.
     """
     mask = mask or current_mask()
@@ -87,7 +87,7 @@ def misplaced_secrets(config: Json, mask: Mask | None = None, path: str = "") ->
 
 def _misplaced_in_field(name: str, value: Json, mask: Mask, path: str) -> Iterator[str]:
     """Yield the errors within a string of JSON, whose paths are more precise, or else the error of the value."""
-    within = list(misplaced_secrets(_opened(value), mask, path))
+    within = list(misplaced_secrets(_open_json(value), mask, path))
     yield from within
     is_text = isinstance(value, str | int | float) and not isinstance(value, bool)  # YAML reads digits as a number
     if not within and is_text and (problem := _problem(name, str(value), mask)):
@@ -151,7 +151,7 @@ def _names_option(value: str) -> bool:
     return any(names_secret(each["option"] or "") and _is_written_out(each["value"]) for each in given)
 
 
-def _opened(value: Json) -> Json:
+def _open_json(value: Json) -> Json:
     """Return the JSON in a string, if it is an object or a list, else the value."""
     if not (isinstance(value, str) and value.lstrip().startswith(("{", "["))):
         return value

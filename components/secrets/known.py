@@ -161,12 +161,12 @@ def _credentials(header: str) -> Iterator[str]:
         return
     given = header[scheme.end() :]
     yield given
-    if scheme[1].lower() == "basic" and (pair := _decoded(given)):
+    if scheme[1].lower() == "basic" and (pair := _decode_pair(given)):
         yield pair
         yield pair.partition(":")[2]
 
 
-def _decoded(given: str) -> str:
+def _decode_pair(given: str) -> str:
     """Return the pair USER:PASSWORD in base64, "" if the text is something else."""
     try:
         pair = b64decode(
@@ -198,7 +198,7 @@ def _secrets_in_settings(name: str, value: str) -> Iterator[str]:
         ]
     if NAMES_HEADERS.search(name):
         secrets += _secrets_in_headers(value, all_count=bool(NAMES_SECRET_HEADERS.search(name)))
-    for each in dict.fromkeys(map(_unquoted, secrets)):
+    for each in dict.fromkeys(map(_unquote, secrets)):
         if may_be_secret(each):
             yield each
 
@@ -232,11 +232,11 @@ def _secrets_in_json(name: str, value: str) -> Iterator[str]:
             yield from _secrets_in(name, each)
             if all_count and looks_random(each):
                 yield each
-            if names_secret(name) and (pair := _decoded(each)):  # "auth" in the settings of Docker
+            if names_secret(name) and (pair := _decode_pair(each)):  # "auth" in the settings of Docker
                 yield from filter(may_be_secret, (pair, pair.partition(":")[2]))
 
 
-def _unquoted(value: str) -> str:
+def _unquote(value: str) -> str:
     bare = value.strip()
     if len(bare) < 2 or bare[0] + bare[-1] not in _QUOTES:
         return bare

@@ -1,6 +1,6 @@
 """The mask for messages, answers and files.
 
-`masked` is for messages. It hides the secrets of the environment in all encodings, and anything that looks like a
+`mask_text` is for messages. It hides the secrets of the environment in all encodings, and anything that looks like a
 secret: passwords and keys in addresses, headers, keys of well-known providers, assignments to telling names.
 `without_secrets` is for answers and data. It hides the secrets of the environment only, so that other text stays
 unchanged.
@@ -56,7 +56,7 @@ class Mask:
         """Return the text without known secrets; the same text if it contains none."""
         forms = self._unescaped
         if has_escapes(text):
-            text = self._escaped.hidden(text, HIDDEN)
+            text = self._escaped.hide(text, HIDDEN)
             forms = self._forms
         for form in forms:
             if form in text:
@@ -86,9 +86,9 @@ class Mask:
                 inner += reversed([(str(key), part) for key, part in each.items()])
             elif isinstance(each, list | tuple):
                 inner += [(name, item) for item in reversed(each)]
-        return any(self.divided(pieces) for pieces in texts.values() if len(pieces) > 1)
+        return any(self.is_divided(pieces) for pieces in texts.values() if len(pieces) > 1)
 
-    def divided(self, pieces: Sequence[str]) -> bool:
+    def is_divided(self, pieces: Sequence[str]) -> bool:
         """Return True if a known secret continues from one piece of a text in the next."""
         whole = "".join(pieces)
         return self.holds_known(whole) and self.hide_known(whole) != "".join(map(self.hide_known, pieces))
@@ -96,7 +96,7 @@ class Mask:
     def known_in_both(self, first: str, second: str) -> tuple[str, str]:
         """Return two texts without known secrets, and without one that begins in the first and ends in the second."""
         safe = self.hide_known(first)
-        if not (first and second and self.divided((first, second))):
+        if not (first and second and self.is_divided((first, second))):
             return safe, self.hide_known(second)
         pieces = self.hide_known(first + second).split(HIDDEN)
         n_before = 1 + safe.count(HIDDEN)
@@ -113,7 +113,7 @@ def _mask_for(environment: frozenset[tuple[str, str]], _marked: frozenset[str]) 
     return Mask(secret_forms(dict(environment)))
 
 
-def masked(text: str) -> str:
+def mask_text(text: str) -> str:
     """Return a message without secrets."""
     return current_mask().message(text)
 
@@ -123,20 +123,20 @@ def without_secrets(text: str) -> str:
     return current_mask().hide_known(text)
 
 
-def shortened(text: str, n_characters: int) -> str:
+def shorten_masked(text: str, n_characters: int) -> str:
     """Return a message, masked before it is cut: a secret at the cut would lose its end and pass the mask."""
-    return masked(text)[:n_characters]
+    return mask_text(text)[:n_characters]
 
 
-def joined(pieces: Sequence[str], between: str) -> str:
+def join_masked(pieces: Sequence[str], between: str) -> str:
     """Return the pieces of a server's text, joined. A secret that continues from one in the next is hidden."""
     mask = current_mask()
-    return mask.hide_known("".join(pieces)) if mask.divided(pieces) else between.join(pieces)
+    return mask.hide_known("".join(pieces)) if mask.is_divided(pieces) else between.join(pieces)
 
 
 def shortened_value(value: object, n_characters: int) -> str:
     """Return the beginning of a value for a message, masked before it is cut, `***` if it has a secret in pieces."""
-    return HIDDEN if current_mask().holds_divided(value) else shortened(repr(value), n_characters)
+    return HIDDEN if current_mask().holds_divided(value) else shorten_masked(repr(value), n_characters)
 
 
 def masked_values(value: Json, mask: Mask | None = None) -> Json:

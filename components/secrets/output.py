@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
 
-from components.secrets.mask import masked
+from components.secrets.mask import mask_text
 
 
 def mask_output() -> None:
@@ -35,11 +35,11 @@ class _MaskedRecords:
     def __call__(self, *arguments: object, **named: object) -> logging.LogRecord:
         record = self._make(*arguments, **named)
         message = _message(record)
-        safe = masked(message)
+        safe = mask_text(message)
         if safe != message or record.args:
             record.msg, record.args = safe, ()
         if record.exc_info and record.exc_info[0]:
-            record.exc_text = masked("".join(traceback.format_exception(*record.exc_info))).rstrip("\n")
+            record.exc_text = mask_text("".join(traceback.format_exception(*record.exc_info))).rstrip("\n")
         return record
 
 
@@ -58,11 +58,11 @@ class _MaskedWarnings:
         self._format: Callable[..., str] = warnings.formatwarning
 
     def __call__(self, *arguments: object, **named: object) -> str:
-        return masked(self._format(*arguments, **named))
+        return mask_text(self._format(*arguments, **named))
 
 
 def _show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    sys.stderr.write(masked("".join(traceback.format_exception(kind, error, trace))))
+    sys.stderr.write(mask_text("".join(traceback.format_exception(kind, error, trace))))
 
 
 def _show_in_thread(arguments: threading.ExceptHookArgs) -> None:
@@ -75,4 +75,4 @@ def _show_ignored(ignored: "sys.UnraisableHookArgs") -> None:
     with suppress(Exception):  # the object may have no text, and Python may be ending
         place = f"{ignored.err_msg or 'Exception ignored in'}: {ignored.object!r}\n"
         trace = traceback.format_exception(ignored.exc_type, ignored.exc_value, ignored.exc_traceback)
-        sys.stderr.write(masked(place + "".join(trace)))
+        sys.stderr.write(mask_text(place + "".join(trace)))

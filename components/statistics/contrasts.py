@@ -109,7 +109,7 @@ def contrasts(cells: Contributions, weights: NDArray[np.float64], n_draws: int, 
 
     The weights of a contrast add up to 0. The cells must have at least one cluster.
     """
-    combined = cells.combined(weights)
+    combined = cells.combine(weights)
     errors = chance.standard_errors(combined)
     as_one = np.divide(chance.errors_as_one_stratum(combined), errors, where=errors > 0.0, out=np.ones(len(errors)))
     swapped = chance.resample_signs(combined, swaps(combined.n_clusters, n_draws, seed))

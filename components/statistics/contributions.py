@@ -102,7 +102,7 @@ class Contributions:
             bound=self.bound[cells],
         )
 
-    def combined(self, weights: NDArray[np.float64]) -> "Contributions":
+    def combine(self, weights: NDArray[np.float64]) -> "Contributions":
         """Return the contributions to weighted sums of the cells: float64[n_cells, n] gives n sums. Remainders of
         contributions that cancel are set to 0.
         """

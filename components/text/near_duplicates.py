@@ -43,7 +43,7 @@ def count_near_duplicates(texts: Sequence[str], threshold: float = THRESHOLD) ->
     similar: set[int] = set()
     similarity = _Similarities(texts)
     for one, other in _candidate_pairs(texts, threshold):
-        if not {one, other} <= similar and similarity.between(one, other) >= threshold:
+        if not {one, other} <= similar and similarity.measure(one, other) >= threshold:
             similar |= {one, other}
     return len(similar)
 
@@ -59,7 +59,7 @@ def repeated_texts(texts: Sequence[str], threshold: float = THRESHOLD) -> dict[i
     for other, pairs in groupby(_candidate_pairs(texts, threshold), key=itemgetter(1)):
         # In a large bucket, all neighbours may be left out themselves. Then compare with the texts that they repeat.
         earlier = dict.fromkeys(repeated.get(one, one) for one, _ in pairs)
-        original = next((one for one in earlier if similarity.between(one, other) >= threshold), None)
+        original = next((one for one in earlier if similarity.measure(one, other) >= threshold), None)
         if original is not None:
             repeated[other] = original
     return repeated
@@ -94,7 +94,7 @@ class _Similarities:
         self._shingles: dict[int, Shingles] = {}
         self._n_cached = 0
 
-    def between(self, one: int, other: int) -> float:
+    def measure(self, one: int, other: int) -> float:
         """Return the similarity of two texts."""
         return jaccard(self._shingles_of(one), self._shingles_of(other))
 

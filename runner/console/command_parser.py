@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from components.secrets.given import misplaced_in_value
 from components.secrets.known import find_variable
-from components.secrets.mask import current_mask, masked
+from components.secrets.mask import current_mask, mask_text
 from runner.console.documentation import docs_note
 
 SWEEP = "a sweep: its folder, its id in results/, or latest"
@@ -48,7 +48,7 @@ class CommandParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Write the usage and the masked message to standard error, and exit with 2."""
-        super().error(masked(message))
+        super().error(mask_text(message))
 
 
 def add_command(

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from components.secrets.mask import masked, shortened, without_secrets
+from components.secrets.mask import mask_text, shorten_masked, without_secrets
 
 _NOT_SHOWN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters except tab and line break
@@ -54,7 +54,7 @@ def escape_formula(value: object) -> object:
 
 def one_line(text: str, n_characters: int = 200) -> str:
     """Join the lines of a string and shorten it. Replies of models have any number of line breaks."""
-    return shortened(" ".join(text.split()), n_characters)
+    return shorten_masked(" ".join(text.split()), n_characters)
 
 
 def significant_digits(value: float, n_digits: int = 2) -> str:
@@ -80,7 +80,7 @@ def estimate(n: int) -> str:
 def say_error(error: object) -> None:
     """Write a message to standard error, without secrets."""
     with suppress(OSError):  # the terminal was closed
-        sys.stderr.write(f"{escape_control(masked(str(error)))}\n")
+        sys.stderr.write(f"{escape_control(mask_text(str(error)))}\n")
 
 
 def say(text: str) -> None:

@@ -12,7 +12,7 @@ from components.errors import ComponentError
 from components.protocols import LLM
 from components.records import Answer, AnswerState, ErrorClass, Request
 from components.secrets.known import find_variables
-from components.secrets.mask import Mask, current_mask, masked
+from components.secrets.mask import Mask, current_mask, mask_text
 
 _TEXTS = ("text", "error", "thoughts")
 _COUNTS = ("n_prompt_tokens", "n_completion_tokens", "n_reasoning_tokens", "n_cached_tokens")
@@ -67,7 +67,7 @@ def answer_error(answer: Answer) -> str:
 
 
 def _excerpt(value: object) -> str:
-    text = masked(repr(value))  # we mask before we shorten, because a cut could hide only part of a key
+    text = mask_text(repr(value))  # we mask before we shorten, because a cut could hide only part of a key
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
 
 

@@ -111,7 +111,7 @@ class PersistentWorkers:
         self._watch = watch
         schedule = _Schedule(order, self._workers_for({stage.key: stage for stage in order}), self._steering)
         try:
-            yield schedule.ended()
+            yield schedule.yield_outcomes()
         finally:
             if schedule.is_over:
                 self._store.discard_temporary()
@@ -151,7 +151,7 @@ class _Schedule:
         self.is_over = False
         """True once no stage is running, and all of them have an outcome."""
 
-    def ended(self) -> Iterator[StageRun]:
+    def yield_outcomes(self) -> Iterator[StageRun]:
         """Yield the outcome of each stage.
 
         Raises BudgetReached at the end if a stage stopped at a limit of the budget.
@@ -183,7 +183,7 @@ class _Schedule:
                 self._workers.submit(stage)
                 self._running[stage.key] = stage
             self._workers.hand_out()
-        self._steering.running(self._running.values())
+        self._steering.note_running(self._running.values())
         return self._waiting.has_ready
 
     def _give_up(self, keys: Collection[str]) -> list[StageRun]:

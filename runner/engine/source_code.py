@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from runner.engine.plugins.plugin_loading import class_snapshot, loaded, require_unchanged
+from runner.engine.plugins.plugin_loading import class_snapshot, find_loaded, require_unchanged
 from runner.engine.plugins.snapshot import installed_digest
 
 
@@ -77,5 +77,5 @@ def hash_code(package: str) -> str:
 
     The files are those that this process loaded for a run, otherwise the installed ones.
     """
-    snapshot = loaded(package)
+    snapshot = find_loaded(package)
     return snapshot.digest_of(package) if snapshot else installed_digest(package)

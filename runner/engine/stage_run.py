@@ -9,7 +9,7 @@ from typing import ClassVar, TypeVar
 from components.errors import DamagedEntryError
 from components.loading import loading
 from components.openai_server.gate import current_gate, use_gate
-from components.openai_server.received import ReceivedReplies, use_received
+from components.openai_server.received_replies import ReceivedReplies, use_received
 from components.protocols import LLM
 from runner.engine.ask import Asker, Asking, Report
 from runner.engine.cache import Cache
@@ -110,7 +110,7 @@ class Run:
         if self._received is None:
             shared = self._shared_received
             workspace = self._store.workspace_path(self._key)
-            self._received = self._store.received(*shared) if shared else ReceivedNumbers(workspace)
+            self._received = self._store.open_received(*shared) if shared else ReceivedNumbers(workspace)
         return self._received
 
     def pair_scores(self, key: str) -> PairScores:

@@ -18,7 +18,7 @@ class Steering(Protocol):
         """Read new requests. Return the keys of stages to give up; with each one, all stages that depend on it."""
         return ()
 
-    def running(self, stages: Iterable[AnyStage]) -> None:
+    def note_running(self, stages: Iterable[AnyStage]) -> None:
         """Take note of the stages that run now."""
         return
 

@@ -13,10 +13,10 @@ from typing import TypeVar
 from components.errors import BudgetReached, ComponentError, DamagedEntryError, RagGridError, StoreError
 from components.loading import loading_seconds
 from components.openai_server.gate import Gate, use_gate
-from components.openai_server.received import use_received
+from components.openai_server.received_replies import use_received
 from components.pretrained.load_once import declare_needed
 from components.secrets.known import mark_variables
-from components.secrets.mask import masked
+from components.secrets.mask import mask_text
 from components.text.normalize import whole_characters
 from runner.engine import environment
 from runner.engine.ask import Report
@@ -113,14 +113,14 @@ class Worker:
 
     def _ensure(self, stage: AnyStage, report: Report, *, contents: bool = False) -> StageRun:
         if entry := self._reject_damaged(stage, self._find(stage), contents=contents):
-            return _reused(stage, entry)
+            return _report_reuse(stage, entry)
         return self._ensure_locked(stage, report, contents=contents)
 
     def _ensure_planned(self, stage: AnyStage, report: Report) -> StageRun:
         """Find or compute a result as `_ensure` does, if the plan did not find it before the run."""
         # A lock in a bucket costs more than a lookup, and a failed lookup is remembered for the one under the lock.
         if self._store.is_cache and (entry := self._reject_damaged(stage, self._find_whole(stage), contents=False)):
-            return _reused(stage, entry)
+            return _report_reuse(stage, entry)
         return self._ensure_locked(stage, report, was_absent=True)
 
     def _ensure_locked(
@@ -135,7 +135,7 @@ class Worker:
                 # Only an earlier holder of the lock can have written a partial result since then.
                 stored = self._find_whole(stage) if was_absent and not lock.had_holder else self._find(stage)
                 if entry := self._reject_damaged(stage, stored, contents=contents, discard=True):
-                    return _reused(stage, entry)
+                    return _report_reuse(stage, entry)
                 try:
                     return self._compute_and_store(stage, report, lock)
                 except LockLost as lost:
@@ -214,7 +214,7 @@ class Worker:
             stage, parts, seconds, partial=partial, synced=run.has_paid or elapsed > _SYNC_ABOVE_S, hidden=run.hidden
         )
         if not entry.is_new:  # another process was first, and its result stays: ours does not count
-            return _reused(stage, entry)
+            return _report_reuse(stage, entry)
         self._cache_unchangeable(stage, result, entry)
         return StageRun(stage.key, stage.kind, elapsed)
 
@@ -239,7 +239,7 @@ class Worker:
         That process also removed the workspace, on which this one may have failed.
         """
         entry = self._store.find_again(stage.kind, stage.key)
-        return _reused(stage, entry) if entry else None
+        return _report_reuse(stage, entry) if entry else None
 
     def _write(
         self, stage: AnyStage, parts: Parts, seconds: float, *, partial: bool, synced: bool, hidden: Mapping[str, int]
@@ -268,7 +268,7 @@ class Worker:
             self._ensure(input_stage, no_report, contents=True)
 
 
-def _reused(stage: AnyStage, entry: StoredResult) -> StageRun:
+def _report_reuse(stage: AnyStage, entry: StoredResult) -> StageRun:
     return StageRun(stage.key, stage.kind, entry.manifest.seconds, reused=True, hidden=entry.manifest.hidden)
 
 
@@ -294,7 +294,7 @@ def _compute(stage: Stage[T], run: Run) -> T:
     finally:
         if os.getpid() != process:
             if exit_code:
-                sys.stderr.write(masked(traceback.format_exc()))
+                sys.stderr.write(mask_text(traceback.format_exc()))
             os._exit(exit_code)
     for cls in {code_class(part) for part in stage.components()}:
         require_equal_files(cls)
@@ -369,7 +369,7 @@ def _failure(stage: AnyStage, error: Exception) -> StageRun:
     )
     trace = "".join(traceback.format_exception(error))
     # The message may contain half of a character, as names of files that are not UTF-8 do; results are UTF-8.
-    reason, trace = (whole_characters(masked(text)) for text in (f"{stage.title}: {message}", trace))
+    reason, trace = (whole_characters(mask_text(text)) for text in (f"{stage.title}: {message}", trace))
     if n_left := len(reason[_MAX_REASON_CHARACTERS:]):
         reason = f"{reason[:_MAX_REASON_CHARACTERS]} ... ({n_left:,} more characters are in error.txt)"
     return StageRun(stage.key, stage.kind, error=reason, trace=trace)

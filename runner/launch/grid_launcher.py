@@ -143,7 +143,7 @@ def make_grid_sweeper() -> type:  # noqa: C901 - its class counts as one functio
                 with _hydra_errors():
                     _require_no_other_choice(launcher, self._one_at_a_time, self.max_batch_size)
                     value_in = JobComposer(self.hydra_context.config_loader, self.config).present_value
-                    space = read_space(self._parsed(arguments), self.config, self._coupled, self._values, value_in)
+                    space = read_space(self._parse(arguments), self.config, self._coupled, self._values, value_in)
                 launcher.launch_search(space)
                 return []
             if isinstance(launcher, GridLauncher):
@@ -155,12 +155,12 @@ def make_grid_sweeper() -> type:  # noqa: C901 - its class counts as one functio
                 returned: list[Sequence[JobReturn]] = super().sweep(arguments)
             return returned
 
-        def _parsed(self, arguments: list[str]) -> list[Override]:
+        def _parse(self, arguments: list[str]) -> list[Override]:
             parser = OverridesParser.create(config_loader=self.hydra_context.config_loader)
             return list(parser.parse_overrides([*self._parse_config(), *arguments]))
 
         def _batches(self, arguments: list[str]) -> list[list[list[str]]]:
-            return self.split_arguments(self._parsed(arguments), self.max_batch_size)
+            return self.split_arguments(self._parse(arguments), self.max_batch_size)
 
         def validate_batch_is_legal(self, batch: Sequence[Sequence[str]]) -> None:
             """Accept the batch: all jobs were composed before."""

@@ -67,7 +67,11 @@ def _coverage_axes(name: str, cells: Sequence[PlannedCell], store: Store) -> tup
     """
     data = next(iter({cell.graph.data.key: cell.graph.data for cell in cells}.values()))
     metrics = PlannedMetrics([cell for cell in cells if cell.graph.data.key == data.key], data, store)
-    if name not in metrics.by_name or COVERAGE not in metrics.by_name or not (planned := metrics.planned(name)).cells:
+    if (
+        name not in metrics.by_name
+        or COVERAGE not in metrics.by_name
+        or not (planned := metrics.plan_metric(name)).cells
+    ):
         return None
     sharper = metrics.sharper(planned, [COVERAGE])
     if not sharper or 2 * len(sharper.rows) < len(planned.rows):
@@ -143,7 +147,7 @@ def named_metric(metrics: PlannedMetrics, name: str, headline: str, setting: str
         return metrics.first([headline, *HEADLINES, *metrics.by_name])
     if name not in metrics.by_name:
         raise ConfigError([f"{setting}: got {name!r}, expected one of {', '.join(metrics.by_name)}"])
-    return metrics.planned(name)
+    return metrics.plan_metric(name)
 
 
 def headline_problems(cells: Sequence[Cell]) -> list[str]:

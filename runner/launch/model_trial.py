@@ -21,7 +21,7 @@ from components.protocols import (
     TokenWeigher,
 )
 from components.records import AnswerState, Kind, Message, Passages, Request, Sample, TextsWithUnits
-from components.secrets.mask import masked
+from components.secrets.mask import mask_text
 from runner.engine.checked_answers import checked_answers
 
 QUESTION = "Which city is the capital of France?"
@@ -58,7 +58,7 @@ def try_model(component: object, *, download: bool) -> Trial:
     except RagGridError as error:
         problem = str(error)
     except Exception as error:  # noqa: BLE001 - a library may raise any error for the files of a model
-        problem = masked(f"{type(error).__name__}: {error}")
+        problem = mask_text(f"{type(error).__name__}: {error}")
     return Trial(str(getattr(component, "model", "")), tuple(lines), problem)
 
 

@@ -18,7 +18,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from components.errors import ConfigError
-from components.secrets.mask import masked, shortened
+from components.secrets.mask import mask_text, shorten_masked
 from runner.console.display import escape_control, say_error
 from runner.console.ending_signals import replaced_interrupts
 from runner.console.own_packages import add_working_directory
@@ -124,7 +124,7 @@ def _mask_display(arguments: Sequence[str]) -> Iterator[None]:
         with redirect_stdout(shown):
             yield
     finally:
-        sys.stdout.write(escape_control(masked(shown.getvalue())))
+        sys.stdout.write(escape_control(mask_text(shown.getvalue())))
 
 
 def run_hydra() -> None:
@@ -170,7 +170,7 @@ def run_hydra() -> None:
         sys.exit(EXIT_INTERRUPTED)
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
-            name = shortened(repr(error.filename), _MAX_QUOTED_CHARACTERS)
+            name = shorten_masked(repr(error.filename), _MAX_QUOTED_CHARACTERS)
             say_error(f"{name}: a path or an option of a group that is too long for the file system; shorten it")
             sys.exit(EXIT_NOT_RUN)
         say_error(f"run.results_dir: cannot write to it: {error}; choose another run.results_dir")

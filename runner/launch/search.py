@@ -136,9 +136,9 @@ class SweepSearch:
     def _line(self) -> str:
         n_failed = sum(scores is None for scores in self._scores.values())
         failed = f", {n_failed:,} failed" if n_failed else ""
-        return f"search: {len(self._scores):,} of {self.planned.n_cells:,} cells{failed}{self._reached()}"
+        return f"search: {len(self._scores):,} of {self.planned.n_cells:,} cells{failed}{self._describe_best()}"
 
-    def _reached(self) -> str:
+    def _describe_best(self) -> str:
         """Describe the best cell so far, or for several objectives the number of cells on the front."""
         scored = {cell_id: scores for cell_id, scores in self._scores.items() if scores is not None}
         if not scored:
@@ -152,7 +152,7 @@ class SweepSearch:
     def closing_lines(self, folder: str) -> Iterator[str]:
         """Yield lines about the search that has ended. `folder` is the sweep's folder, quoted for a shell."""
         described = self.describe()
-        yield f"{search_text(described)}{self._reached()}"
+        yield f"{search_text(described)}{self._describe_best()}"
         if self._n_repeated >= _MAX_REPEATED_PROPOSALS:
             yield (
                 f"search: {_MAX_REPEATED_PROPOSALS:,} proposals in a row equalled earlier cells, so there may be no "

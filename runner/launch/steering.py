@@ -67,7 +67,7 @@ class SweepSteering(Steering):
         for cell in cells:
             for stage in cell.graph.result.upstream():
                 self._cells_of.setdefault(stage.key, set()).add(cell.cell_id)
-        self.running(())
+        self.note_running(())
 
     def end(self) -> None:
         """Delete the progress of a sweep that has ended, and forget the sweep."""
@@ -116,7 +116,7 @@ class SweepSteering(Steering):
             self.stopped.add(str(request.get("cell_id")))
             self.announce(f"cell {request.get('cell_id')} stopped by the user: no stage starts that only it needs")
 
-    def running(self, stages: Iterable[AnyStage]) -> None:
+    def note_running(self, stages: Iterable[AnyStage]) -> None:
         if self._file is None:
             return
         stages = list(stages)

@@ -427,7 +427,7 @@ class RunningSweep:
                 for run in outcomes:
                     runs[run.key] = run
                     self._hidden.add(run)
-                    progress.finished(run.key, run.kind, 0.0 if run.reused else run.seconds)
+                    progress.record_end(run.key, run.kind, 0.0 if run.reused else run.seconds)
                     for damage in run.damaged:
                         self._console.print(f"damaged in the store, computed again: {damage}")
                     if run.key in by_result:

@@ -8,7 +8,7 @@ from urllib.parse import urlparse
 from urllib.request import url2pathname
 
 from components.errors import DataError
-from components.secrets.mask import masked
+from components.secrets.mask import mask_text
 from runner.engine.file_operations import link_or_copy
 
 Client = Any  # MLflow's client and the entities that it returns. MLflow has no types, and is imported late.
@@ -32,7 +32,7 @@ def require_named_server(tracking_uri: str, address: str) -> None:
     """
     if urlparse(tracking_uri).scheme in _LOCAL_SCHEMES and urlparse(address).scheme not in _FOLDERS_AND_BUCKETS:
         raise DataError(
-            f"the database sends artifacts to a server, {masked(address)}. Name that server as the tracking URI, "
+            f"the database sends artifacts to a server, {mask_text(address)}. Name that server as the tracking URI, "
             "or move the database away. The next sweep creates a new one."
         )
 

@@ -58,7 +58,7 @@ def headline_lines(cells: Sequence[PlannedCell], headline: str, results_dir: Pat
 def _lines(cells: Sequence[PlannedCell], headline: str, results_dir: Path, store: Store) -> Iterator[str]:
     data, groups = cells[0].graph.data, cells[0].graph.result.groups
     metrics = PlannedMetrics(cells, data, store)
-    if headline in metrics.by_name and not len((unscored := metrics.planned(headline)).rows):
+    if headline in metrics.by_name and not len((unscored := metrics.plan_metric(headline)).rows):
         why = f": {_reasons(unscored.left_out)}" if unscored.left_out else ""
         yield f"{headline} will have no value{why}."
     metric = metrics.first([headline, *HEADLINES, *metrics.by_name])

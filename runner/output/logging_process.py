@@ -26,7 +26,7 @@ from queue import SimpleQueue
 from threading import Event, Thread
 
 from components.errors import RagGridError
-from components.secrets.mask import masked
+from components.secrets.mask import mask_text
 from components.secrets.output import mask_output
 from runner.output.mlflow_runs import CELLS_TOGETHER, Tracker
 
@@ -78,7 +78,7 @@ def parse_n_traces(text: str) -> int | None:
 def error_line(error: Exception) -> str:
     """Return the first line of an error without secrets, after its type unless it is one of our errors."""
     line = (str(error).splitlines() or [""])[0]
-    return masked(line if isinstance(error, RagGridError) else f"{type(error).__name__}: {line}")
+    return mask_text(line if isinstance(error, RagGridError) else f"{type(error).__name__}: {line}")
 
 
 def _orders() -> Iterator[Order]:

@@ -45,7 +45,7 @@ class TraceLog:
         self._experiment_id = experiment_id
         self._tracing = client._tracing_client
 
-    def existing(self, run_id: str) -> set[str]:
+    def list_existing(self, run_id: str) -> set[str]:
         """Return the ids of the complete traces of a run. Incomplete ones, from a broken connection, are deleted."""
         infos = list(self._trace_infos(run_id))
         broken = [info.trace_id for info in infos if _WHOLE not in info.tags]

@@ -4,7 +4,7 @@ import os
 import sys
 from pathlib import Path
 
-from runner.engine.plugins.trusted_packages import VARIABLE, trusted
+from runner.engine.plugins.trusted_packages import VARIABLE, list_trusted
 
 _PROJECT = Path(__file__).resolve().parents[2]
 
@@ -26,4 +26,4 @@ def own_environment() -> dict[str, str]:
     Packages that this process trusts are trusted there too.
     """
     path = os.pathsep.join(filter(None, [str(_PROJECT), os.environ.get("PYTHONPATH", "")]))
-    return {**os.environ, "PYTHONPATH": path, VARIABLE: ",".join(trusted())}
+    return {**os.environ, "PYTHONPATH": path, VARIABLE: ",".join(list_trusted())}

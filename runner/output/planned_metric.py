@@ -82,7 +82,7 @@ class PlannedMetrics:
         """Yield the metrics in `names` that rank cells and can have a value."""
         for name in dict.fromkeys(names):
             if name in self.by_name and metric_direction(self.by_name[name], name) is not None:
-                metric = self.planned(name)
+                metric = self.plan_metric(name)
                 if len(metric.rows):
                     yield metric
 
@@ -98,7 +98,7 @@ class PlannedMetrics:
         shares = [name for name in alike if getattr(self.by_name.get(name), "is_share", True)]
         return next((each for each in self.ranking(shares) if each.n_different > metric.n_different), None)
 
-    def planned(self, name: str) -> PlannedMetric:
+    def plan_metric(self, name: str) -> PlannedMetric:
         """Return a metric in `by_name`. Raises ComponentError if the metric of another package fails in its trial."""
         scorings = [(cell, stage) for cell in self._cells if (stage := _scoring(cell, name))]
         trials = [self._trial(stage, name) for _, stage in scorings]

@@ -90,11 +90,11 @@ class StageProgress:
         """Report that all results of a cell are written."""
         self._n_cells_done += 1
 
-    def finished(self, key: str, kind: str, seconds: float) -> None:
+    def record_end(self, key: str, kind: str, seconds: float) -> None:
         """Report that a stage of this kind ended. `seconds` is the time of its computation, or 0 if it was reused."""
         if kind not in self._n_stages:
             return
-        self._left.finished(key, seconds)
+        self._left.record_end(key, seconds)
         self._done[kind] += 1
         self._seconds[kind] += seconds
         is_done = self._done[kind] == self._n_stages[kind]

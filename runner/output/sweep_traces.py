@@ -63,7 +63,7 @@ def log_traces(
     sweep = load(sweep_dir)
     lacking, n_new = "", 0
     for cell, run_id in zip(cells, run_ids, strict=True):
-        existing = log.existing(run_id)
+        existing = log.list_existing(run_id)
         new = [sample_id for sample_id in ids if trace_id(run_id, sample_id) not in existing]
         if new:
             traces = _CellTraces(sweep, sweep.cell(cell.cell_id), new)

@@ -53,7 +53,7 @@ class TimeLeft:
             running = self._running.setdefault(key, _Running(self._groups[key], share, now, share, now))
             running.share, running.at = share, now
 
-    def finished(self, key: str, seconds: float) -> None:
+    def record_end(self, key: str, seconds: float) -> None:
         """Record that a stage ended, after `seconds` of computation, or 0 if its result was reused."""
         self._running.pop(key, None)
         if key not in self._groups:  # the stage replaced a damaged result and was not planned

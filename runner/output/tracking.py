@@ -12,7 +12,7 @@ from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING
 
 from components.errors import ConfigError
-from components.secrets.mask import masked
+from components.secrets.mask import mask_text
 from runner.output.own_process import own_command, own_environment
 
 if TYPE_CHECKING:  # the process is started before the pipeline is loaded
@@ -204,7 +204,7 @@ def _parse_answer(output: str, code: int, errors: IO[str]) -> dict[str, str]:
         return answer
     errors.seek(0)
     last = ([line.strip() for line in errors if line.strip()] or [""])[-1]
-    return {"error": masked(f"its process ended with exit code {code}" + (f": {last}" if last else ""))}
+    return {"error": mask_text(f"its process ended with exit code {code}" + (f": {last}" if last else ""))}
 
 
 def _end(process: "subprocess.Popen[str]", errors: IO[str]) -> None:

@@ -24,7 +24,7 @@ from components.fields import names_user_code
 from components.json_value import Json
 from components.limits import closest_name
 from components.protocols import Pipeline, ThreeWayEncoder
-from components.secrets.mask import shortened
+from components.secrets.mask import shorten_masked
 from components.user_code.calls import format_exception
 from runner.engine.broken_contracts import class_name, named_errors
 from runner.engine.executors.protocol import Executor
@@ -177,7 +177,7 @@ class _Builder:
         raise _InvalidValue
 
     def _refuse(self, path: str, value: Json, expected: str) -> _InvalidValue:
-        got = shortened(repr(value), _MAX_QUOTED_CHARACTERS)
+        got = shorten_masked(repr(value), _MAX_QUOTED_CHARACTERS)
         self.problems.append(f"{path}: got {got} ({type(value).__name__}), expected {expected}")
         return _InvalidValue()
 
@@ -260,7 +260,7 @@ class _Builder:
                 what = "code in a file, e.g. my_package/rag.py: the cache would not notice an edit of this one"
                 raise self._refuse(path, f"{owner.__module__}", what)
         except OSError as error:  # `check` looks for a path, and a model's name may be too long for one
-            name = shortened(repr(error.filename), _MAX_QUOTED_CHARACTERS)
+            name = shorten_masked(repr(error.filename), _MAX_QUOTED_CHARACTERS)
             self.problems.append(f"{path}: cannot look for {name}: {error.strerror}")
 
     def _class(self, node: Mapping[str, Json], expected: type, path: str) -> type:

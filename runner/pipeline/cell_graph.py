@@ -86,7 +86,7 @@ def build_graph(cell: Cell, data: Data, pool: Data | None = None) -> Graph:
     retrieval = _build_retrieval(recorded_cell, data)
     cell_answers = build_answers(recorded_cell, data, retrieval.passages, pool)
     result = _result(recorded_cell, data, retrieval, cell_answers)
-    return Graph(data, result, retrieval.passages, frozenset(recorder.used()))
+    return Graph(data, result, retrieval.passages, frozenset(recorder.list_used()))
 
 
 def _pipeline_graph(cell: Cell, data: Data, recorder: "_Recorder") -> Graph:
@@ -98,7 +98,7 @@ def _pipeline_graph(cell: Cell, data: Data, recorder: "_Recorder") -> Graph:
     scorings = build_pipeline_scoring_stages(cell, data, PipelineInputs(passages, places, answers, copies))
     retrieved = PipelineRetrieved(ListedDocuments(data.corpus), places, copies)
     result = Result(data.samples, retrieved, (), answers, scorings, (), cell.metrics.interval.groups)
-    return Graph(data, result, passages, frozenset(recorder.used()))
+    return Graph(data, result, passages, frozenset(recorder.list_used()))
 
 
 def _with_groups(cell: Cell) -> Cell:
@@ -238,7 +238,7 @@ class _Recorder:
         self._read.add(name)
         return getattr(self._cell, name)
 
-    def used(self) -> set[str]:
+    def list_used(self) -> set[str]:
         """Return the names of the fields that were read.
 
         Includes a field if its component is part of a component that was read, such as the tokenizer inside the index

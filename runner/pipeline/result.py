@@ -63,7 +63,7 @@ class Result(Stage[CellSummary], kind="result", version=17, work=Work.BENCHMARK)
         samples, labels = sample_set.samples, sample_set.labels
         answers = run.read(self.answers)
         scorings = [run.read(stage) for stage in self.scorings]
-        step_counts = {**self.retrieved.asked(run), **reviser_counts(run, self.revised)}
+        step_counts = {**self.retrieved.count_replies(run), **reviser_counts(run, self.revised)}
         columns = {
             **_sample_columns(samples),
             "cluster": pa.array(number_clusters(samples, self.groups), pa.int64()),

@@ -61,7 +61,7 @@ class Retrieved(StageGroup):
     read: tuple[ReadPlaces, ...] = added_later(())
     """The texts in the prompts, if a compressor shortened the chunks of `context`."""
 
-    def asked(self, run: Run) -> dict[str, ReplyCounts]:
+    def count_replies(self, run: Run) -> dict[str, ReplyCounts]:
         """Return counts of readable replies, by step. The steps had models write documents, headers or queries, or
         order hits.
         """
@@ -70,7 +70,7 @@ class Retrieved(StageGroup):
             **refiner_counts(run, self.corpora),
             **header_counts(run, self.headers),
             **asked_counts(run, self.queries),
-            **{name: counts for report in self.reports for name, counts in report.asked(run).items()},
+            **{name: counts for report in self.reports for name, counts in report.count_replies(run).items()},
             **{name: ReplyCounts(order.replies, order.usage) for name, order in orders.items()},
             **compressor_counts(run, self.compressed),
         }
@@ -142,7 +142,7 @@ class IndexRetrieved(Retrieved):
 class NothingRetrieved(StageGroup):
     """Retrieval of a closed-book cell: no queries, no hits, no reports."""
 
-    def asked(self, run: Run) -> dict[str, ReplyCounts]:
+    def count_replies(self, run: Run) -> dict[str, ReplyCounts]:
         return {}
 
     def steps(self, run: Run) -> dict[str, Json]:
@@ -176,7 +176,7 @@ class PipelineRetrieved(StageGroup):
     places: Stage[PassagePositions]
     copies: Stage[GoldCopies]
 
-    def asked(self, run: Run) -> dict[str, ReplyCounts]:
+    def count_replies(self, run: Run) -> dict[str, ReplyCounts]:
         return {}
 
     def steps(self, run: Run) -> dict[str, Json]:

@@ -86,7 +86,7 @@ def trial_states(
         states = tuple(reason or state for reason, state in zip(stage.left_out(samples), states, strict=True))
     if not isinstance(stage.samples, ReportedSamples):
         return list(states)
-    held_out = stage.samples.split.drawn(samples, set(read_documents().ids)).tolist()
+    held_out = stage.samples.split.draw_samples(samples, set(read_documents().ids)).tolist()
     return [ScoreState.HELD_OUT if is_out else state for is_out, state in zip(held_out, states, strict=True)]
 
 

@@ -102,7 +102,7 @@ class LoadedSweep:
         """True if only the tokens of prompts have a value, which recommends no cell."""
         return lacks_quality(self.headlines(), self.headline)
 
-    def ranked(self, metric: str = "") -> list[CellResult]:
+    def rank_cells(self, metric: str = "") -> list[CellResult]:
         """Return the successful cells that have a value of "[subset:]metric", best first.
 
         The default metric is the one that ranks the leaderboard. Values are over the samples that all of the cells

@@ -10,7 +10,7 @@ from components.errors import ConfigError, DataError
 from components.json_value import Json
 from components.means import combine_copy
 from components.protocols import Metric, RankingMetric
-from runner.engine.plugins.trusted_packages import code_of_fields, foreign_targets, trust_advice, trusted
+from runner.engine.plugins.trusted_packages import code_of_fields, foreign_targets, list_trusted, trust_advice
 from runner.results.cell_result import CellResult
 
 
@@ -32,7 +32,7 @@ def combiner(cell: CellResult, metric: str) -> Callable[[NDArray[np.float64]], N
     """
     component = _component(cell, metric)
     if component is None:
-        foreign = [target for _, target in foreign_targets(_score_nodes(cell), "", trusted())]
+        foreign = [target for _, target in foreign_targets(_score_nodes(cell), "", list_trusted())]
         hint = f"; {trust_advice(foreign)}" if foreign else ""
         raise DataError(f"{cell.cell_id}: its configuration names no component that computes {metric}{hint}")
     return partial(combine_copy, component.combine, metric)
@@ -65,7 +65,7 @@ def _component_with_node(cell: CellResult, metric: str) -> tuple[Mapping[str, Js
     """
     from runner.pipeline.building import build_component
 
-    plugins = trusted()
+    plugins = list_trusted()
     for name, node in _score_nodes(cell).items():
         if any(code_of_fields(node, name)):
             continue  # a judge whose model names code has a value for each sample, so that it is not needed

@@ -45,7 +45,7 @@ class ScoredSamples:
     groups: Sequence[tuple[str, str | None, str | None]]
     asked: Sequence[Sequence[str]]
 
-    def valued(self) -> set[Key]:
+    def find_valued(self) -> set[Key]:
         """Return the samples for which the metric has a value."""
         return {key for key, row in self.rows.items() if self.states[row] == ScoreState.VALUE}
 

@@ -34,7 +34,7 @@ def latency_noise(cells: Sequence[CellResult]) -> dict[str, float]:
         cell.cell_id: hypot(
             _answer_noise(cell),
             *(
-                _spread(measured[_components(cell), kind], seconds)
+                _measure_spread(measured[_components(cell), kind], seconds)
                 for kind, seconds in _stages(cell).items()
                 if kind not in shared
             ),
@@ -59,7 +59,7 @@ def _components(cell: CellResult) -> Components:
     return tuple(sorted((name, value) for name, value in cell.axes.items() if isinstance(value, str)))
 
 
-def _spread(measured: Iterable[float], fallback: float) -> float:
+def _measure_spread(measured: Iterable[float], fallback: float) -> float:
     values = list(measured)
     return max(values) - min(values) if len(values) > 1 else fallback
 

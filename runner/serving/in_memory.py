@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import StoreError
-from components.openai_server.received import ReceivedReplies, UnsavedReplies
+from components.openai_server.received_replies import ReceivedReplies, UnsavedReplies
 from components.protocols import LLM
 from components.records import Answer
 from runner.engine.ask import Asker, Asking

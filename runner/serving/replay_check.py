@@ -96,11 +96,11 @@ def check(pipeline: Pipeline, folder: Path, limit: int | None = None) -> ReplayR
         raise DataError(f"{folder}: cannot be read ({error}); export the cell again") from error
     pairs = list(zip(samples, expected, strict=True))
     started = time.perf_counter()
-    compared = tuple(_compare(pipeline, *pair) for pair in _spread(pairs, limit))
+    compared = tuple(_compare(pipeline, *pair) for pair in _pick_evenly(pairs, limit))
     return ReplayReport(compared, (time.perf_counter() - started) / max(len(compared), 1))
 
 
-def _spread(
+def _pick_evenly(
     pairs: Sequence[tuple[Sample, Mapping[str, Json]]], limit: int | None
 ) -> Iterator[tuple[Sample, Mapping[str, Json]]]:
     n = len(pairs) if limit is None else min(limit, len(pairs))

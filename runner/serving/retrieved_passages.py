@@ -95,7 +95,7 @@ class _Passages:
         return Passage(
             self._documents.ids[document],
             self._documents.titles[document],
-            self._texts.joined(chunks) if text is None else text,
+            self._texts.join_spans(chunks) if text is None else text,
             *(span or _range(self._places, chunks)),
             score,
             {**metadata, **facts},

@@ -63,8 +63,8 @@ class TestSweep:
         assert loaded == load("tiny", sweep.parent) == load(str(sweep))
 
     def test_ranking_puts_the_best_cell_first_in_either_direction(self, loaded: LoadedSweep) -> None:
-        by_rouge = [cell.cell_id for cell in loaded.ranked("rouge_l")]
-        assert by_rouge == [cell.cell_id for cell in reversed(loaded.ranked("hallucination"))]
+        by_rouge = [cell.cell_id for cell in loaded.rank_cells("rouge_l")]
+        assert by_rouge == [cell.cell_id for cell in reversed(loaded.rank_cells("hallucination"))]
         assert loaded.best("rouge_l").axes["retriever"] == "dense"
         assert loaded.best("hallucination") is loaded.cell("retriever=bm25,top_k=2")
 
@@ -85,7 +85,7 @@ class TestSweep:
         standings = find_standings(loaded.cells, folder, loaded.headline)
         assert standings.best is not None
         assert standings.best.cell_id == standings.ordered[0].cell_id == best.cell_id
-        assert candidates(loaded, loaded.headline_metric())[0].take == best.cell_id != loaded.ranked()[0].cell_id
+        assert candidates(loaded, loaded.headline_metric())[0].take == best.cell_id != loaded.rank_cells()[0].cell_id
 
     def test_best_cell_by_an_unknown_metric_is_an_error(self, loaded: LoadedSweep) -> None:
         with pytest.raises(
@@ -101,7 +101,7 @@ class TestSweep:
             lambda sweep: sweep.cell("best"),
             lambda sweep: sweep.cell("retriever=bm25"),
             lambda sweep: sweep.metric("rouge_l"),
-            lambda sweep: sweep.ranked(),
+            lambda sweep: sweep.rank_cells(),
             lambda sweep: sweep.quality_metric(),
         ],
     )
@@ -114,7 +114,7 @@ class TestSweep:
 
     def test_failed_cells_are_not_ranked(self, loaded: LoadedSweep) -> None:
         failed = replace(loaded, cells=tuple(replace(cell, status="FAILED") for cell in loaded.cells))
-        assert failed.ranked("rouge_l") == []
+        assert failed.rank_cells("rouge_l") == []
         with pytest.raises(DataError, match="all 4 cells failed"):
             failed.best("rouge_l")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.planted_documents import LANGUAGES, SUFFIXES, WRITERS, planted
+from benchmarks.planted_documents import LANGUAGES, SUFFIXES, WRITERS, plant_facts
 from components.datasets.document_files import read_documents
 from components.datasets.file_content import ReadingOptions
 from components.errors import DataError
@@ -49,12 +49,12 @@ class ParserContract(ComponentContract, ABC):
     def test_parsed_text_equals_the_package(self, language: str, tmp_path: Path) -> None:
         for form in self.forms:
             file = tmp_path / f"planted{SUFFIXES[form]}"
-            WRITERS[form](planted(0, language), file)
+            WRITERS[form](plant_facts(0, language), file)
             assert self.read(file) == "\n\f\n".join(self.alone(file))
             assert self.read(file, keep_structure=False) == "\n".join(self.alone(file))
 
     def test_parsed_text_contains_planted_headings_and_cells(self, tmp_path: Path) -> None:
-        content = planted(3, "zh")
+        content = plant_facts(3, "zh")
         for form in self.forms:
             file = tmp_path / f"planted{SUFFIXES[form]}"
             WRITERS[form](content, file)
@@ -65,7 +65,7 @@ class ParserContract(ComponentContract, ABC):
     def test_parser_reads_equal_text_twice(self, tmp_path: Path) -> None:
         for form in self.forms:
             file = tmp_path / f"planted{SUFFIXES[form]}"
-            WRITERS[form](planted(1, "en"), file)
+            WRITERS[form](plant_facts(1, "en"), file)
             assert self.read(file) == self.read(file)
 
     @pytest.mark.parametrize("content", [b"", b"no document", b"PK\x03\x04 cut off", b"%PDF-1.4\n1 0 obj"])

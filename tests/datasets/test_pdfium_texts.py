@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.planted_documents import WRITERS, planted
+from benchmarks.planted_documents import WRITERS, plant_facts
 from components.datasets import parsing_time, pdfium_texts
 from components.datasets.document_files import read_documents
 from components.datasets.file_content import ReadingOptions
@@ -53,7 +53,7 @@ def _write_endless(file: Path) -> None:
 
 
 def _write_ordinary(file: Path) -> Path:
-    WRITERS["PDF"](planted(0, "en"), file)
+    WRITERS["PDF"](plant_facts(0, "en"), file)
     return file
 
 
@@ -104,7 +104,7 @@ def test_pdfium_process_is_reused_and_replaced_after_a_kill(tmp_path: Path) -> N
 def test_reply_to_an_interrupted_pdfium_request_is_discarded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = [tmp_path / f"{number}.pdf" for number in range(2)]
     for number, file in enumerate(files):
-        WRITERS["PDF"](planted(number, "en"), file)
+        WRITERS["PDF"](plant_facts(number, "en"), file)
     expected = [_text(file) for file in files]
 
     def interrupt(line: bytes) -> object:
@@ -120,7 +120,7 @@ def test_reply_to_an_interrupted_pdfium_request_is_discarded(tmp_path: Path, mon
 def test_concurrent_threads_read_the_same_pdfium_texts(tmp_path: Path) -> None:
     files = [tmp_path / f"{number}.pdf" for number in range(6)]
     for number, file in enumerate(files):
-        WRITERS["PDF"](planted(number, "en"), file)
+        WRITERS["PDF"](plant_facts(number, "en"), file)
     expected = [_text(file) for file in files]
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(_text, files * 5)) == expected * 5

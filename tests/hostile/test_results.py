@@ -228,5 +228,5 @@ def test_tracking_imports_no_code_from_results(folder: Path, planted_results: Pl
 def test_plugins_variable_of_the_environment_is_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trusted_packages, "_named", {"mine": None})
     monkeypatch.setenv("RAG_GRID_PLUGINS", "one, two,,mine")
-    assert trusted_packages.trusted() == ("mine", "one", "two")
+    assert trusted_packages.list_trusted() == ("mine", "one", "two")
     assert trusted_packages.select_trusted(["mine.part", "minestrone", "two"]) == ("mine.part", "two")

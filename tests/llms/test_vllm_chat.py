@@ -15,7 +15,7 @@ from filelock import FileLock
 
 from components.errors import ComponentError
 from components.llms.vllm_chat import VllmChat
-from components.openai_server import managed
+from components.openai_server import managed_servers
 from runner.engine.identity import describe
 from tests.contracts.llm_contract import LLMContract, request
 
@@ -36,8 +36,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     (root / "lora").mkdir()
     (root / "lora" / "adapter_config.json").write_text("{}")
     yield root
-    for folder in [folder for folder in managed._held if root in folder.parents]:
-        managed._held.pop(folder).close()
+    for folder in [folder for folder in managed_servers._held if root in folder.parents]:
+        managed_servers._held.pop(folder).close()
     wait_until(lambda: not servers(root))
 
 
@@ -91,7 +91,7 @@ def test_vllm_users_share_one_server_process(place: Path) -> None:
 def test_released_vllm_server_stops_and_a_new_one_starts(place: Path) -> None:
     answer_text(chat(place))
     assert servers(place)
-    managed.release_servers()
+    managed_servers.release_servers()
     assert not servers(place)
     answer_text(chat(place))
 
@@ -150,21 +150,21 @@ def test_vllm_server_of_a_killed_starter_stops_despite_waiting_processes(place: 
     folder = tmp_path / "server"
     program = f"""
 from pathlib import Path
-from components.openai_server import managed
+from components.openai_server import managed_servers
 command = [{str(place / "vllm")!r}, "serve", {str(tmp_path / "hangs")!r}, "--port"]
-managed.ensure_server(lambda port: [*command, str(port)], Path({str(folder)!r}), 60)
+managed_servers.ensure_server(lambda port: [*command, str(port)], Path({str(folder)!r}), 60)
 """
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     with subprocess.Popen([sys.executable, "-c", program], env=environment) as starter:
         try:
             wait_until(lambda: bool(servers(tmp_path)))
-            managed._hold(folder)
+            managed_servers._hold(folder)
         finally:
             starter.send_signal(signal.SIGKILL)
     try:
         wait_until(lambda: not servers(tmp_path))
     finally:
-        managed._held.pop(folder).close()
+        managed_servers._held.pop(folder).close()
 
 
 def test_interrupted_start_leaves_no_vllm_server_behind(
@@ -174,14 +174,14 @@ def test_interrupted_start_leaves_no_vllm_server_behind(
         wait_until(lambda: bool(servers(tmp_path)))
         raise KeyboardInterrupt(address)
 
-    monkeypatch.setattr(managed, "_is_healthy", interrupted)
+    monkeypatch.setattr(managed_servers, "_is_healthy", interrupted)
     folder, command = tmp_path / "server", [str(place / "vllm"), "serve", str(tmp_path / "hangs"), "--port"]
     try:
         with pytest.raises(KeyboardInterrupt):
-            managed.ensure_server(lambda port: [*command, str(port)], folder, 60)
+            managed_servers.ensure_server(lambda port: [*command, str(port)], folder, 60)
         wait_until(lambda: not servers(tmp_path))
     finally:
-        managed._held.pop(folder).close()
+        managed_servers._held.pop(folder).close()
 
 
 def test_vllm_identity_excludes_runtime_fields(place: Path) -> None:
@@ -212,13 +212,13 @@ def test_vllm_rejects_missing_commands_and_adapters(place: Path) -> None:
 def test_process_waiting_for_a_vllm_start_names_the_log(
     place: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(managed, "_REPORT_AFTER_S", 0.05)
+    monkeypatch.setattr(managed_servers, "_REPORT_AFTER_S", 0.05)
     folder = place / "started elsewhere"
     folder.mkdir()
 
     def start() -> None:
         with pytest.raises(ComponentError, match="ended before it was healthy"):
-            managed.ensure_server(lambda port: [str(place / "vllm"), "serve", str(place / "dies")], folder, 20)
+            managed_servers.ensure_server(lambda port: [str(place / "vllm"), "serve", str(place / "dies")], folder, 20)
 
     with ThreadPoolExecutor() as threads:
         with FileLock(folder / "start.lock"):
@@ -227,5 +227,5 @@ def test_process_waiting_for_a_vllm_start_names_the_log(
         started.result(20)
     (record,) = caplog.records
     assert record.getMessage() == (
-        f"waiting for another process, which is starting the same server; its log is {folder / managed.LOG}"
+        f"waiting for another process, which is starting the same server; its log is {folder / managed_servers.LOG}"
     )

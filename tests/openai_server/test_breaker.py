@@ -20,7 +20,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def fail(breaker: Breaker, n: int, error: Exception = BUSY) -> None:
     for _ in range(n):
-        breaker.failed(error, "why")
+        breaker.record_failure(error, "why")
 
 
 def test_breaker_counts_consecutive_failures_over_all_calls() -> None:
@@ -46,13 +46,13 @@ def test_key_accepted_once_keeps_the_breaker_closed_in_later_calls() -> None:
     health = Health()
     Breaker(2, health).record_success()
     breaker = Breaker(2, health)
-    breaker.failed(NO_KEY, "why")
+    breaker.record_failure(NO_KEY, "why")
     assert not breaker.is_open
 
 
 def test_breaker_tries_an_unavailable_server_again_after_a_minute(clock: list[float]) -> None:
     health = Health()
-    Breaker(2, health).failed(NO_KEY, "no such key")
+    Breaker(2, health).record_failure(NO_KEY, "no such key")
     clock[0] += 59
     left_alone = Breaker(2, health)
     assert (left_alone.is_open, left_alone.reason) == (True, "no such key")
@@ -60,7 +60,7 @@ def test_breaker_tries_an_unavailable_server_again_after_a_minute(clock: list[fl
     trial = Breaker(2, health)
     assert not trial.is_open
     assert not trial.is_worth_a_retry(BUSY)
-    trial.failed(BUSY, "still down")
+    trial.record_failure(BUSY, "still down")
     assert trial.is_open
     assert Breaker(2, health).reason == "still down"
 

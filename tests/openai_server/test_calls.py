@@ -10,7 +10,7 @@ from components.openai_server.calls import Calls
 
 async def all_of(calls: Calls[int, int]) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
-    while arrived := await calls.arrived():
+    while arrived := await calls.wait_for_results():
         found += arrived
     return found
 
@@ -39,7 +39,7 @@ def test_idle_consumer_delays_further_calls() -> None:
         calls = Calls(range(50), note, 3)
         await asyncio.sleep(0.02)
         assert len(begun) == 3
-        first = await calls.arrived()
+        first = await calls.wait_for_results()
         await asyncio.sleep(0.02)
         assert (len(first), len(begun)) == (3, 3), "the caller may still be storing them"
         assert len(await all_of(calls)) == 47
@@ -55,7 +55,7 @@ def test_exception_of_a_call_is_raised_after_earlier_results() -> None:
 
     async def run() -> Sequence[tuple[int, int]]:
         calls = Calls(range(5), fail, 1)
-        assert await calls.arrived()
+        assert await calls.wait_for_results()
         return await all_of(calls)
 
     with pytest.raises(ValueError, match="2"):

@@ -23,14 +23,16 @@ def test_values_that_are_not_token_counts_are_unknown(value: Any) -> None:
 def test_invalid_token_counts_are_charged_as_the_maximum() -> None:
     """Negative counts would reduce the spending."""
     assert (
-        AS_OPENAI.used({"choices": [], "usage": {"prompt_tokens": -(10**6), "completion_tokens": True}}, MAX_TOKENS)
+        AS_OPENAI.count_used(
+            {"choices": [], "usage": {"prompt_tokens": -(10**6), "completion_tokens": True}}, MAX_TOKENS
+        )
         == MAX_TOKENS
     )
 
 
 def test_cached_tokens_are_capped_at_the_prompt_tokens() -> None:
     usage = {"prompt_tokens": 3, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 900}}
-    assert AS_OPENAI.used({"choices": [], "usage": usage}, MAX_TOKENS) == Tokens(3, 1, 3)
+    assert AS_OPENAI.count_used({"choices": [], "usage": usage}, MAX_TOKENS) == Tokens(3, 1, 3)
 
 
 @pytest.mark.parametrize(
@@ -48,11 +50,11 @@ def test_cached_tokens_are_capped_at_the_prompt_tokens() -> None:
     ids=str,
 )
 def test_total_completes_the_counts_of_prompt_and_completion(usage: dict[str, Any], used: Tokens) -> None:
-    assert AS_OPENAI.used({"choices": [], "usage": usage}, MAX_TOKENS) == used
+    assert AS_OPENAI.count_used({"choices": [], "usage": usage}, MAX_TOKENS) == used
 
 
 def test_total_of_a_request_without_a_completion_is_the_prompt() -> None:
-    assert AS_OPENAI.used({"results": [], "usage": {"total_tokens": 40}}, Tokens(100)) == Tokens(40)
+    assert AS_OPENAI.count_used({"results": [], "usage": {"total_tokens": 40}}, Tokens(100)) == Tokens(40)
 
 
 @pytest.mark.parametrize("rows", [[True, 0.5], [0.5, False], [[0.5, 1.0], [True, 0.5]], [True, False]])

@@ -14,7 +14,7 @@ from components.openai_server.errors import Malformed, preview
 from components.openai_server.reading import parse_body, text_in
 from components.records import Answer, AnswerState
 from components.secrets.known import mark_variable
-from components.secrets.mask import current_mask, joined, masked, masked_values, shortened, without_secrets
+from components.secrets.mask import current_mask, join_masked, mask_text, masked_values, shorten_masked, without_secrets
 from components.secrets.names import may_be_secret
 from components.text.thoughts import split_thoughts
 from runner.engine.checked_answers import safe_answer
@@ -65,7 +65,7 @@ def test_encoded_secrets_in_environment_variables_are_hidden(encoding: str, monk
             continue
         monkeypatch.setenv("MY_API_KEY", secret)
         text = f"before {ENCODINGS[encoding](secret)} behind"
-        for safe in (masked(text), without_secrets(text)):
+        for safe in (mask_text(text), without_secrets(text)):
             assert "***" in safe, (secret, safe)
             assert secret not in safe
             assert ENCODINGS[encoding](secret) not in safe
@@ -82,7 +82,7 @@ def test_password_in_an_address_variable_is_hidden(name: str, monkeypatch: pytes
             address = f"http://me:{written}@proxy:3128"
             monkeypatch.setenv(name, address)
             pair = base64.b64encode(f"me:{password}".encode()).decode()
-            safe = masked(f"407 for {address} and {password} and Basic {pair} and {quote(password, safe='')}")
+            safe = mask_text(f"407 for {address} and {password} and Basic {pair} and {quote(password, safe='')}")
             assert password not in safe
             assert pair not in safe
             assert quote(password, safe="") not in safe
@@ -90,9 +90,9 @@ def test_password_in_an_address_variable_is_hidden(name: str, monkeypatch: pytes
 
 def test_rest_of_a_password_after_an_unescaped_sign_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     """A library that ends the password at the first @ quotes the rest as a part of the host."""
-    assert masked("mysql://me:a@Winter2025!Dev@h/x") == "mysql://***@h/x"
+    assert mask_text("mysql://me:a@Winter2025!Dev@h/x") == "mysql://***@h/x"
     monkeypatch.setenv("DB_URL", "postgresql://rag:Summer@Zq8s2026!Prod@db.example/rag")
-    for safe in map(masked, ("no host 'Zq8s2026!Prod@db.example'", "no host Zq8s2026!Prod")):
+    for safe in map(mask_text, ("no host 'Zq8s2026!Prod@db.example'", "no host Zq8s2026!Prod")):
         assert "Zq8s" not in safe
 
 
@@ -112,8 +112,8 @@ def test_rest_of_a_password_after_an_unescaped_sign_is_hidden(monkeypatch: pytes
     ],
 )
 def test_text_that_looks_secret_is_hidden_only_in_messages(text: str, safe: str) -> None:
-    assert masked(text) == safe
-    assert masked(safe) == safe
+    assert mask_text(text) == safe
+    assert mask_text(safe) == safe
     assert without_secrets(text) == text
 
 
@@ -131,7 +131,7 @@ def test_text_that_looks_secret_is_hidden_only_in_messages(text: str, safe: str)
     ],
 )
 def test_messages_without_a_secret_are_unchanged(text: str) -> None:
-    assert masked(text) == text
+    assert mask_text(text) == text
 
 
 def test_answers_without_a_secret_are_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,9 +152,9 @@ def test_answers_without_a_secret_are_unchanged(monkeypatch: pytest.MonkeyPatch)
 
 def test_variable_marked_as_a_key_is_secret_despite_a_plain_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_MODEL_ACCESS", "Quite-Secret-77")
-    assert masked("got Quite-Secret-77") == "got Quite-Secret-77"
+    assert mask_text("got Quite-Secret-77") == "got Quite-Secret-77"
     mark_variable("MY_MODEL_ACCESS")
-    assert masked("got Quite-Secret-77") == "got ***"
+    assert mask_text("got Quite-Secret-77") == "got ***"
 
 
 @pytest.mark.parametrize(
@@ -197,14 +197,14 @@ def test_multi_line_key_is_hidden_in_every_wrapping(line_end: str, monkeypatch: 
         "MY_PRIVATE_KEY", line_end.join(["-----BEGIN PRIVATE KEY-----", *body, "-----END PRIVATE KEY-----"])
     )
     for text in ("\n    ".join(body), "\r\n".join(body), "\n> ".join(body), "".join(body), body[1], json.dumps(body)):
-        for safe in (masked(text), without_secrets(text)):
+        for safe in (mask_text(text), without_secrets(text)):
             assert "***" in safe
             assert not any(line in safe for line in body)
 
 
 def test_text_is_masked_before_it_is_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_API_KEY", "Abcdefgh12345678")
-    assert shortened("12345 Abcdefgh12345678", 15) == "12345 ***"
+    assert shorten_masked("12345 Abcdefgh12345678", 15) == "12345 ***"
 
 
 def test_mask_hides_secrets_in_json_at_every_depth(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -269,8 +269,8 @@ def test_secret_split_over_reply_parts_is_hidden(monkeypatch: pytest.MonkeyPatch
     for text in (preview(streamed), str(streaming.value), preview({"logprobs": [{"token": first}, {"token": second}]})):
         assert text == "***"
     assert preview([{"text": first}, {"text": "other"}, {"title": second}]) != "***"
-    assert joined([f"so {first}", f"{second} yes"], "\n") == "so *** yes"
-    assert joined([f"so {first}{second}", "yes"], "\n") == f"so {first}{second}\nyes"
+    assert join_masked([f"so {first}", f"{second} yes"], "\n") == "so *** yes"
+    assert join_masked([f"so {first}{second}", "yes"], "\n") == f"so {first}{second}\nyes"
 
 
 @pytest.mark.parametrize("tag", ["</think>", "<think>"])
@@ -290,7 +290,7 @@ def test_key_divided_by_a_thoughts_tag_is_hidden(tag: str, monkeypatch: pytest.M
     ids=["one word", "schemes", "addresses", "tokens", "keys", "quotes"],
 )
 def test_masking_takes_linear_time(text: str) -> None:
-    masked("warm")
+    mask_text("warm")
     began = time.process_time()
-    masked(text)
+    mask_text(text)
     assert time.process_time() - began < 20

@@ -153,27 +153,27 @@ class TestErrorRate:
     @pytest.mark.parametrize("kind", simulations.KINDS)
     def test_race_rarely_stops_the_winner(self, kind: str) -> None:
         random = np.random.default_rng(3)
-        lost = sum(simulations.simulated(kind, random, RULES).is_lost for _ in range(self.n_sweeps))
+        lost = sum(simulations.simulate_race(kind, random, RULES).is_lost for _ in range(self.n_sweeps))
         assert lost <= self.most
 
     @pytest.mark.parametrize("kind", ["normal noise", "binary, .98", "graded cells"])
     @pytest.mark.parametrize("mode", ["targets", "cost"])
     def test_race_rarely_stops_the_winner_of_any_target_or_cost(self, kind: str, mode: str) -> None:
         random = np.random.default_rng(3)
-        losses = [simulations.simulated(kind, random, RULES, mode).losses for _ in range(self.n_sweeps)]
+        losses = [simulations.simulate_race(kind, random, RULES, mode).losses for _ in range(self.n_sweeps)]
         assert (np.array(losses) > 0).sum(axis=0).max() <= self.most
 
     @pytest.mark.parametrize("kind", ["normal noise", "binary, .98", "rare, bad failures"])
     def test_race_with_a_margin_rarely_loses_more(self, kind: str) -> None:
         random, rules = np.random.default_rng(3), RaceRules(margin=0.02)
-        races = [simulations.simulated(kind, random, rules) for _ in range(self.n_sweeps)]
+        races = [simulations.simulate_race(kind, random, rules) for _ in range(self.n_sweeps)]
         assert sum(race.loss > rules.margin for race in races) <= self.most
         assert any(race.is_lost for race in races), "otherwise the margin is not tested"
 
     def test_race_that_stops_at_every_lead_loses_many_winners(self) -> None:
         """The many lost winners show that the tests above can fail."""
         random = np.random.default_rng(3)
-        lost = [simulations.simulated("normal noise", random, RaceRules(alpha=0.9)).is_lost for _ in range(40)]
+        lost = [simulations.simulate_race("normal noise", random, RaceRules(alpha=0.9)).is_lost for _ in range(40)]
         assert sum(lost) > stats.binom.ppf(0.995, 40, RULES.alpha)
 
 

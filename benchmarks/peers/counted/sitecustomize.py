@@ -41,7 +41,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 def _count(model: Any) -> None:
     forward = model.forward
 
-    def counted(self: Any, *arguments: Any, **named: Any) -> Any:
+    def count_forward(self: Any, *arguments: Any, **named: Any) -> Any:
         ids = named["input_ids"] if "input_ids" in named else arguments[0]
         mask = named.get("attention_mask")
         n_tokens = ids.numel() if mask is None else int(mask.sum())
@@ -50,7 +50,7 @@ def _count(model: Any) -> None:
         os.close(file)
         return forward(self, *arguments, **named)
 
-    model.forward = counted
+    model.forward = count_forward
 
 
 if _FOLDER in os.environ:

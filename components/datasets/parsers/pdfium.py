@@ -29,8 +29,8 @@ class Pdfium:
     def parse(self, file: Path) -> ParsedFile:
         """Return the text of the pages. Raises DataError for a page that makes PDFium crash or exceed a limit."""
         title, *pages = read_with_pdfium(file)
-        return ParsedFile(title, map(_cleaned, pages))
+        return ParsedFile(title, map(_clean, pages))
 
 
-def _cleaned(text: str) -> str:
+def _clean(text: str) -> str:
     return restore_ideographs(text).replace("\r\n", "\n").replace("\r", "\n").replace(_BROKEN_WORD, "-\n")

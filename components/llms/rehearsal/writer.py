@@ -154,12 +154,12 @@ def _reply_text(reply: Reply) -> str:
 
 
 def _flaw(**changes: Callable[[Reply, list[Fact]], object]) -> Callable[[Reply, list[Fact]], Reply]:
-    def flawed(reply: Reply, facts: list[Fact]) -> Reply:
+    def add_flaw(reply: Reply, facts: list[Fact]) -> Reply:
         if "turns" in reply:
-            return {"turns": [flawed(turn, facts) for turn in reply["turns"]]}
+            return {"turns": [add_flaw(turn, facts) for turn in reply["turns"]]}
         return {**reply, **{key: change(reply, facts) for key, change in changes.items() if key in reply}}
 
-    return flawed
+    return add_flaw
 
 
 def _citation_with_another_number(reply: Reply, facts: list[Fact]) -> list[Reply]:

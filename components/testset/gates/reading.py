@@ -8,8 +8,8 @@ from components.asking.reply import flag, read_object
 from components.asking.templates import number_lines
 from components.limits import too_small
 from components.protocols import Ask
+from components.testset.gates.answer_matching import matches_by_rule
 from components.testset.gates.gate_prompts import question_text
-from components.testset.gates.matching import matches_by_rule
 from components.testset.records import Draft
 from components.testset.wording import FLAG, TEXT, Wording, object_schema, quote_text
 

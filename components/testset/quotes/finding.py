@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from components.testset.quotes.forms import Form, fold, strip_marks, strip_white_space, unchanged
+from components.testset.quotes.forms import Form, fold, keep_unchanged, strip_marks, strip_white_space
 from components.testset.quotes.safeguards import have_same_facts, is_cut_off, is_number_left_out
 
 FUZZY_PERCENT = 95.0
@@ -99,7 +99,7 @@ def _exact_ends(quote: str, text: str, start: int, end: int) -> tuple[int, int, 
 
 
 _WAYS: Sequence[Callable[[str, str], Iterator[tuple[int, int]]]] = (
-    partial(_find_equal, unchanged),
+    partial(_find_equal, keep_unchanged),
     partial(_find_equal, strip_white_space),
     partial(_find_equal, strip_marks),
     partial(_find_equal, fold),

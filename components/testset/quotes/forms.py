@@ -20,7 +20,7 @@ class Form(NamedTuple):
         return self.places[start], self.places[end - 1] + 1
 
 
-def unchanged(text: str) -> Form:
+def keep_unchanged(text: str) -> Form:
     """Return the unchanged text as a form."""
     return Form(text, tuple(range(len(text))))
 

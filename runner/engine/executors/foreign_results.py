@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from runner.engine.plugins.plugin_loading import loaded
+from runner.engine.plugins.plugin_loading import find_loaded
 from runner.engine.source_code import is_ours
 from runner.engine.stage import AnyStage
 
@@ -11,7 +11,7 @@ def users_packages(stages: Iterable[AnyStage]) -> tuple[str, ...]:
     """Return the top-level packages of users that define the stages' components, and the packages that these import."""
     classes = {type(part) for stage in stages for part in stage.components()}
     used = {cls.__module__.partition(".")[0] for cls in classes if not is_ours(cls)}
-    snapshots = [snapshot for package in used if (snapshot := loaded(package))]
+    snapshots = [snapshot for package in used if (snapshot := find_loaded(package))]
     return tuple(sorted(used.union(*(snapshot.packages for snapshot in snapshots))))
 
 

@@ -133,7 +133,7 @@ class RayWorkers(Workers):
             elif call in self._running:
                 outcomes.append(self._outcome(self._running.pop(call), call))
             elif call in self._places.arriving:  # otherwise the worker was ended during the wait
-                self._places.arrived(call)
+                self._places.advance_start(call)
         return outcomes
 
     def _outcome(self, place: RayWorkerSlot, call: Call) -> StageRun | Lost:

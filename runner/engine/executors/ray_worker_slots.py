@@ -190,7 +190,7 @@ class WorkerSlots:
             self._start(max(nodes, key=lambda node: self._free_resources(node).cpus), need)
         return bool(nodes)
 
-    def arrived(self, call: Call) -> None:
+    def advance_start(self, call: Call) -> None:
         """Advance the start of a worker: it reports its versions, and after acceptance it receives its input."""
         import ray
 

@@ -28,11 +28,15 @@ def named_files(text: bytes, folder: Path) -> Iterator[tuple[str, Path]]:
         first = name.partition("/")[0]
         for place, entries in places.items():
             may_exist = first in entries or first in _OUTSIDE or first.startswith("~")
-            if may_exist and (path := _existing(place, name)) and not any(_is_hidden(path, each) for each in places):
+            if (
+                may_exist
+                and (path := _find_existing(place, name))
+                and not any(_is_hidden(path, each) for each in places)
+            ):
                 yield name, path
 
 
-def _existing(place: Path, name: str) -> Path | None:
+def _find_existing(place: Path, name: str) -> Path | None:
     try:
         path = Path(os.path.normpath(place / Path(name).expanduser()))
         exists = path.is_file() or path.is_dir()

@@ -236,7 +236,7 @@ def class_snapshot(cls: type) -> Snapshot:
     return snapshot
 
 
-def loaded(package: str) -> Snapshot | None:
+def find_loaded(package: str) -> Snapshot | None:
     """Return the snapshot that covers a top-level package. None if no run has named it or a package that imports it."""
     return next((known for known in _state.snapshots.values() if package in known.packages), None)
 
@@ -426,7 +426,7 @@ class _Finder(MetaPathFinder):
     ) -> ModuleSpec | None:
         """Return the spec of a module of these packages, or of user code whose import must fail. None for others."""
         if top_level(fullname) not in _state.packages:
-            return self._refused(fullname, path)
+            return self._refuse_import(fullname, path)
         spec = next(_specs(self, fullname, path, target), None)
         if spec and type(spec.loader) is SourceFileLoader:
             spec.loader = _PluginLoader(spec.loader.name, spec.loader.path)
@@ -434,7 +434,7 @@ class _Finder(MetaPathFinder):
             _check(fullname, spec.origin, _digest(spec.origin))
         return spec
 
-    def _refused(self, fullname: str, path: Sequence[str] | None) -> ModuleSpec | None:
+    def _refuse_import(self, fullname: str, path: Sequence[str] | None) -> ModuleSpec | None:
         """Return the spec of a module whose import must fail. None for others.
 
         The import fails, not the search: libraries search for optional packages, and may find a file of the user.

@@ -37,7 +37,7 @@ def trust(packages: Iterable[str]) -> None:
         _named[name] = None
 
 
-def trusted() -> tuple[str, ...]:
+def list_trusted() -> tuple[str, ...]:
     """Return the packages named to this process by `trust` and by the environment."""
     named_packages = (name.strip() for name in os.environ.get(VARIABLE, "").split(","))
     names = tuple(dict.fromkeys((*_named, *filter(None, named_packages))))
@@ -48,7 +48,7 @@ def trusted() -> tuple[str, ...]:
 
 def select_trusted(names: Iterable[str]) -> tuple[str, ...]:
     """Return the packages of a stored configuration that are trusted or within a trusted package."""
-    known = trusted()
+    known = list_trusted()
     return tuple(name for name in names if is_within(f"{name}.", known))
 
 
@@ -130,7 +130,7 @@ def _code_of_component(node: Mapping[str, Json], place: str) -> Iterator[str]:
 
 def require_trusted(nodes: Mapping[str, Json], where: str) -> None:
     """Raise ConfigError if the nodes of a stored configuration name code that no user named to this process."""
-    targets = list(foreign_targets(nodes, "", trusted()))
+    targets = list(foreign_targets(nodes, "", list_trusted()))
     if targets:
         raise ConfigError([f"{where}: {place} names {target}; {trust_advice([target])}" for place, target in targets])
 

@@ -92,7 +92,7 @@ class Ledger:
 
     def begin(self) -> None:
         """Create the file, so that `spent` notices if it is removed. Raises StoreError if it cannot be written."""
-        with self._numbers.changed():
+        with self._numbers.change():
             self._has_begun = True
 
     @property
@@ -100,7 +100,7 @@ class Ledger:
         """Spending of all processes so far. Raises StoreError if the file was removed after `begin`."""
         if not self._has_begun and not self._path.exists():
             return Spending()
-        with self._numbers.changed() as numbers:
+        with self._numbers.change() as numbers:
             return Spending(*numbers[: len(fields(Spending))])
 
     def admit(self, most: Tokens, price: Price | None, timeout_s: float) -> float:
@@ -109,7 +109,7 @@ class Ledger:
         Raises BudgetReached if the attempt would not fit even if the running attempts took nothing.
         """
         cost = _cost(most, price)
-        with self._numbers.changed() as numbers:
+        with self._numbers.change() as numbers:
             totals = _Totals(*numbers)
             now = time.time()
             # A running attempt may turn out never to have been sent. Its request is then returned to the budget.
@@ -137,7 +137,7 @@ class Ledger:
 
     def settle(self, most: Tokens, used: Tokens | None, price: Price | None) -> None:
         """Record the end of an admitted attempt. `used` are its tokens, None if it ended without an answer."""
-        with self._numbers.changed() as numbers:
+        with self._numbers.change() as numbers:
             totals = _Totals(*numbers)
             _release(totals, most, price)
             if used is None:
@@ -154,7 +154,7 @@ class Ledger:
 
     def withdraw(self, most: Tokens, price: Price | None) -> None:
         """Record that an admitted attempt was never sent."""
-        with self._numbers.changed() as numbers:
+        with self._numbers.change() as numbers:
             totals = _Totals(*numbers)
             _release(totals, most, price)
             totals.n_requests -= 1

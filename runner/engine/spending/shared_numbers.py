@@ -42,7 +42,7 @@ class SharedNumbers:
         self._flags = os.O_RDWR | os.O_CREAT
 
     @contextmanager
-    def changed(self) -> Iterator[list[float]]:
+    def change(self) -> Iterator[list[float]]:
         """Yield a list of the numbers, and write its contents at the end of the context unless an exception was raised.
 
         No other process reads or changes the numbers during the context. Raises StoreError if the file cannot be

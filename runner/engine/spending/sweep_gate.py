@@ -48,7 +48,7 @@ class SharedGate:
         if self._not_counted:
             raise self._not_counted
         account = attempt.account
-        with self._pace(account).changed() as numbers:
+        with self._pace(account).change() as numbers:
             pace = Pace(*numbers)
             wait_s = pace.wait_s(now := time.time(), *account.limits)
             if wait_s == 0 and self._ledger:
@@ -83,7 +83,7 @@ class SharedGate:
 
     def _give_back(self, account: Account, n_tokens: int) -> None:
         if account.max_tokens_per_minute:
-            with self._pace(account).changed() as numbers:
+            with self._pace(account).change() as numbers:
                 pace = Pace(*numbers)
                 pace.give_back(account.max_tokens_per_minute, n_tokens)
                 numbers[:] = vars(pace).values()
@@ -94,7 +94,7 @@ class SharedGate:
         return self._ledger.spent if self._ledger else Spending()
 
     def hold(self, account: Account, seconds: float) -> None:
-        with self._defer_store_error(), self._pace(account).changed() as numbers:
+        with self._defer_store_error(), self._pace(account).change() as numbers:
             pace = Pace(*numbers)
             pace.hold(time.time(), seconds)
             numbers[:] = vars(pace).values()

@@ -1,4 +1,4 @@
-"""Numbers received from a server for a stage without a result yet. See `components.openai_server.received`.
+"""Numbers received from a server for a stage without a result yet. See `components.openai_server.received_replies`.
 
     <folder>/<owner><random>.received   records of one process, each written when it arrived
 

@@ -397,7 +397,7 @@ class Store:
             self._replies[key] = Replies(folder, claims, self.writers, self._remote.reply_mirror(folder))
         return self._replies[key]
 
-    def received(self, key: str, owner: str) -> ReceivedNumbers:
+    def open_received(self, key: str, owner: str) -> ReceivedNumbers:
         """Return numbers received from a server, which stages share until `owner` drops them."""
         if (key, owner) not in self._received:
             self._received[key, owner] = ReceivedNumbers(self.workspace_path(key), owner)

@@ -9,7 +9,7 @@ import numpy as np
 from components.errors import ConfigError, DataError
 from components.judges.graded import Graded
 from runner.engine.identity import describe
-from runner.engine.plugins.trusted_packages import require_trusted, trusted
+from runner.engine.plugins.trusted_packages import list_trusted, require_trusted
 from runner.labels.agreement.prediction_powered import PredictionPowered, prediction_powered
 from runner.labels.label_files import NOT_APPLICABLE, LabelledItem
 from runner.pipeline.building import build_component
@@ -79,7 +79,7 @@ def _require_same_judge(cell: CellResult, grader: Graded) -> None:
     Also raise it if the judge needs code that the user did not trust.
     """
     require_trusted({"judge": cell.config["judge"]}, f"--sweep: cell {cell.cell_id}")
-    settings: JudgeSettings = build_component(cell.config["judge"], JudgeSettings, "judge", trusted())
+    settings: JudgeSettings = build_component(cell.config["judge"], JudgeSettings, "judge", list_trusted())
     judges = [score for score in settings.scores.values() if grader.name in score.names]
     if [describe(judge) for judge in judges] != [describe(grader)]:
         raise ConfigError(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from components.errors import ConfigError, DataError
 from components.judges.graded import Graded
-from components.openai_server.managed import release_servers
+from components.openai_server.managed_servers import release_servers
 from components.pretrained.load_once import release_all_but
 from components.records import ScoreState
 from components.statistics.agreement import Agreement, Gain, agree, gain
@@ -17,7 +17,7 @@ from runner.labels.label_files import LabelledItem, read_labels
 from runner.labels.rating import Rated, rate_items
 from runner.labels.training.prepared_folder import LABELS, TrainingManifest, read_manifest
 from runner.labels.training.preparing import wording_key
-from runner.labels.training.trained import ADAPTER, Training, llm_fields, read_training
+from runner.labels.training.trained_judge import ADAPTER, Training, llm_fields, read_training
 from runner.launch.compose import compose_config
 from runner.launch.overrides import quote_values
 

@@ -12,7 +12,7 @@ from components.pretrained.model_folder import folder_hash, reading_files, torch
 from components.pretrained.package_logs import without_remarks
 from runner.engine.store.locks import hold_lock
 from runner.labels.training.prepared_folder import read_manifest, read_pairs
-from runner.labels.training.trained import CHECKPOINTS, Training, begin_training, finish
+from runner.labels.training.trained_judge import CHECKPOINTS, Training, begin_training, finish
 from runner.labels.training.trainer import make_trainer, run, save_adapter
 from runner.labels.training.training_examples import TrainingSets, make_examples
 from runner.labels.training.training_settings import PACKAGES, Settings

@@ -8,7 +8,7 @@ from components.json_value import Json
 from components.statistics.agreement import Agreement, Measure
 from runner.labels.training.evaluating import ComparedJudges
 from runner.labels.training.prepared_folder import SPLITS, TrainingManifest
-from runner.labels.training.trained import Training
+from runner.labels.training.trained_judge import Training
 
 
 def prepared_table(manifest: TrainingManifest) -> Table:

@@ -57,7 +57,7 @@ def chosen_samples(cells: Sequence[CellResult], sweep_dir: Path, metrics: Sequen
         sign = 1.0 if larger_is_better(metric, cells) else -1.0
         values = np.array([[_value(rows[an_id], metric, sign) for rows in (first, *others)] for an_id in shared])
         chosen |= {shared[index] for index in _sort_indices(values[:, 0])[: n // 4]}
-        distance = _spread(values)
+        distance = _measure_spread(values)
         distance[[an_id in chosen for an_id in shared]] = np.nan
         chosen |= {shared[index] for index in _sort_indices(-distance)[: n // 4]}
     chosen |= set(_spread_evenly([row for an_id, row in first.items() if an_id in {*shared} - chosen], n - len(chosen)))
@@ -87,7 +87,7 @@ def _sort_indices(values: NDArray[np.float64]) -> list[int]:
     return [int(index) for index in np.argsort(values, kind="stable") if not np.isnan(values[index])]
 
 
-def _spread(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _measure_spread(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the largest difference between cells, float64[n_samples]; NaN if the cells do not differ."""
     finite = np.where(np.isfinite(values), values, np.nan)
     enough = np.isfinite(finite).sum(axis=1) > 1

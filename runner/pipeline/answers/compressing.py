@@ -13,7 +13,7 @@ from components.fields import runtime_only
 from components.json_value import Json
 from components.protocols import AnyCompressor, AskingCompressor, Compressor, Tokenizer, UnchangedPassages
 from components.records import CompressedPassages, Context, Hits, Queries, Spans, SpanTexts
-from components.secrets.mask import shortened
+from components.secrets.mask import shorten_masked
 from runner.engine.broken_contracts import broken_contract
 from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, StageGroup, Work
@@ -75,7 +75,7 @@ class Compressed(
         queries, spans = run.read(self.queries).texts, run.read(self.passages.chunks)
         documents = run.read(self.passages.corpus).texts
         by_sample = list(self.passages.chunks_of(run))
-        texts = [[SpanTexts(documents, spans).joined(chunks) for chunks in chosen] for chosen in by_sample]
+        texts = [[SpanTexts(documents, spans).join_spans(chunks) for chunks in chosen] for chosen in by_sample]
         if len(queries) != len(by_sample):
             raise broken_contract(
                 self.compressor,
@@ -130,8 +130,8 @@ def _problem(compressions: object, texts: Sequence[Sequence[str]]) -> str:
     for row, (compressed, passages) in enumerate(zip(compressions, texts, strict=True)):
         if not _are_ranges(compressed.pieces):
             return (
-                f"query {row} has the pieces {shortened(repr(compressed.pieces), _SHOWN_CHARACTERS)}, expected a tuple "
-                "per passage with pairs of whole numbers"
+                f"query {row} has the pieces {shorten_masked(repr(compressed.pieces), _SHOWN_CHARACTERS)}, expected a "
+                "tuple per passage with pairs of whole numbers"
             )
         if len(compressed.pieces) != len(passages):
             return f"query {row} has pieces of {len(compressed.pieces)} passages, expected {len(passages)}"

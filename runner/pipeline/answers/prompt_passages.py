@@ -51,7 +51,7 @@ class RetrievedPassages(StageGroup):
 
     def text_of(self, texts: SpanTexts, chunks: Sequence[int]) -> str:
         """Return the text of the passage that consists of these chunks."""
-        return texts.joined(chunks)
+        return texts.join_spans(chunks)
 
 
 @dataclass(frozen=True)

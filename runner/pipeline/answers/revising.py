@@ -12,7 +12,7 @@ from components.protocols import LLM, AnswersFrom, AnyReviser, Ask, Reviser, Unr
 from components.records import Answer, AnswerCheck, AnswerState, AskedText, JudgeInput, Request, Sample
 from components.revisers.checking import PURPOSE
 from components.revisers.scores import verdict_text
-from components.secrets.mask import shortened
+from components.secrets.mask import shorten_masked
 from runner.engine.broken_contracts import broken_contract
 from runner.engine.codecs import Parts
 from runner.engine.stage import Stage, StageGroup, Work
@@ -110,8 +110,8 @@ class Revised(Stage[Revisions], kind="revisions", version=1, work=Work.ASKING, m
         if not _are_all(AnswerCheck, checks, len(items)) or not all(map(_is_valid, checks)):
             raise broken_contract(
                 self.reviser,
-                f"check_answers returned {shortened(repr(checks), _SHOWN_CHARACTERS)}, expected a list of {len(items)} "
-                "AnswerCheck: true, false or None, strings, and tuples of strings",
+                f"check_answers returned {shorten_masked(repr(checks), _SHOWN_CHARACTERS)}, expected a list of "
+                f"{len(items)} AnswerCheck: true, false or None, strings, and tuples of strings",
             )
         return checks
 
@@ -120,7 +120,7 @@ class Revised(Stage[Revisions], kind="revisions", version=1, work=Work.ASKING, m
         if not _are_all(AskedText, texts, len(items)) or not all(_are_texts(vars(text).values()) for text in texts):
             raise broken_contract(
                 self.reviser,
-                f"revise returned {shortened(repr(texts), _SHOWN_CHARACTERS)}, expected a list of {len(items)} "
+                f"revise returned {shorten_masked(repr(texts), _SHOWN_CHARACTERS)}, expected a list of {len(items)} "
                 "AskedText",
             )
         return texts

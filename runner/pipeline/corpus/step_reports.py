@@ -24,7 +24,7 @@ class StepReport(StageGroup):
     def facts(self, run: Run) -> Mapping[str, Json]:
         """Return facts for `cell.json`, with a `line` if there is something to report."""
 
-    def asked(self, run: Run) -> Mapping[str, ReplyCounts]:
+    def count_replies(self, run: Run) -> Mapping[str, ReplyCounts]:
         """Return counts of replies by the name of the step, if it asks a language model."""
         return {}
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from components.encodings import Encodings, MultiEncodings
 from components.fields import runtime_only
-from components.openai_server.received import current_received
+from components.openai_server.received_replies import current_received
 from components.protocols import AsksInBatches, EncodedReranker, ListReranker, PlainReranker, Reranker, SlowReranker
 from components.records import Hits, Passages, Queries, Spans
 from components.text.ranking import prepend_hits

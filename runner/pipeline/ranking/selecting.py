@@ -40,9 +40,9 @@ class SelectionSplit(Stage[NDArray[np.bool_]], kind="selection_split", version=1
 
     def make(self, run: Run) -> NDArray[np.bool_]:
         """Draw the samples that choose."""
-        return self.drawn(run.read(self.samples).samples, set(run.read(self.corpus).ids))
+        return self.draw_samples(run.read(self.samples).samples, set(run.read(self.corpus).ids))
 
-    def drawn(self, samples: Sequence[Sample], present: set[str]) -> NDArray[np.bool_]:
+    def draw_samples(self, samples: Sequence[Sample], present: set[str]) -> NDArray[np.bool_]:
         """Draw the samples that choose, if the documents in `present` exist.
 
         A group is drawn by the id of its first sample, so that other samples do not affect it.

@@ -167,7 +167,7 @@ class GraphReport(StepReport):
     def _fact_stages(self) -> list[AskedFacts]:
         return list({graph.table.facts.key: graph.table.facts for graph in self.graphs}.values())
 
-    def asked(self, run: Run) -> dict[str, ReplyCounts]:
+    def count_replies(self, run: Run) -> dict[str, ReplyCounts]:
         """Return the counts of the requests for facts."""
         return fact_counts(run, self._fact_stages)
 
@@ -180,7 +180,7 @@ class GraphReport(StepReport):
         """
         tables = [run.read(table) for table in {graph.table.key: graph.table for graph in self.graphs}.values()]
         asked_facts = [run.read(stage) for stage in self._fact_stages]
-        usage = self.asked(run)[GRAPH].usage
+        usage = self.count_replies(run)[GRAPH].usage
         graph_counts: Counter[str] = Counter()
         for graph in self.graphs:
             for part in sub_corpora.split_index(run.read(graph)):

@@ -287,7 +287,7 @@ class IterationReport(StepReport):
     searches: tuple[PlacesOfSearch, ...]
     decided: tuple[NextSearches, ...]
 
-    def asked(self, run: Run) -> dict[str, ReplyCounts]:
+    def count_replies(self, run: Run) -> dict[str, ReplyCounts]:
         """Return the counts of all decisions."""
         return step_counts(ITERATIVE, (run.read(stage) for stage in self.decided))
 

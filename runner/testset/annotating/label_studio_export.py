@@ -104,7 +104,7 @@ class _Results:
         # An annotation that was begun without the prediction has no text at all, only a rating: nothing was deleted.
         if questions or references or marks:
             gold, wrong = make_gold(self._sample, marks, self._known.testset.texts)
-            problems += [*wrong, *self._missing(questions, references, marks)]
+            problems += [*wrong, *self._list_missing(questions, references, marks)]
         return Annotation(
             self._sample.id,
             annotator,
@@ -117,7 +117,9 @@ class _Results:
             tuple(problems),
         )
 
-    def _missing(self, questions: Sequence[str], references: Sequence[str], marks: Sequence[Mark]) -> Iterator[str]:
+    def _list_missing(
+        self, questions: Sequence[str], references: Sequence[str], marks: Sequence[Mark]
+    ) -> Iterator[str]:
         if len(questions) != 1:
             yield f"got {len(questions)} questions, expected one"
         if self._sample.references and not references:

@@ -62,7 +62,7 @@ class GatePass:
         """Return the drafts that passed all gates, as the last gate left them, by id."""
         return {draft.id: draft for draft in (self.gates[-1].survivors if self.gates else self.drafts)}
 
-    def judged(self) -> dict[str, list[Judged]]:
+    def list_judged(self) -> dict[str, list[Judged]]:
         """Return the verdicts on each draft by its id, in the order of the gates."""
         by_draft: dict[str, list[Judged]] = defaultdict(list)
         for gate in self.gates:
@@ -104,7 +104,7 @@ _FinalResult = Tagged | Judged
 
 def _final_results(drafts: Sequence[Draft], first: GatePass, second: GatePass) -> dict[str, _FinalResult]:
     """Return the result of each draft by its original id."""
-    survivors, judged = (first.survivors(), second.survivors()), (first.judged(), second.judged())
+    survivors, judged = (first.survivors(), second.survivors()), (first.list_judged(), second.list_judged())
     results: dict[str, _FinalResult] = {}
     for draft in drafts:
         own_id, n_pass = draft.id, 0

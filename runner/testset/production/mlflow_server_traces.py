@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from components.errors import DataError
 from components.json_value import Json
-from components.secrets.mask import masked
+from components.secrets.mask import mask_text
 from runner.testset.production.traced_questions import (
     SkippedTrace,
     TracedQuestion,
@@ -44,7 +44,7 @@ def read_mlflow(uri: str, experiment: str, feedback: str) -> Iterator[TracedQues
                 return
     except (MlflowException, OSError) as error:
         raise DataError(
-            f"{masked(uri)}: MLflow cannot read its traces ({masked(' '.join(str(error).split()))})"
+            f"{mask_text(uri)}: MLflow cannot read its traces ({mask_text(' '.join(str(error).split()))})"
         ) from error
 
 

@@ -51,7 +51,7 @@ def test_stated_size_near_the_ceiling_includes_its_own_variance() -> None:
     samples, cells = decisions.draw_samples(mostly_right.n, random), decisions.list_cells(mostly_right)
     latent = decisions.draw_latent(cells, samples.clusters, random)
     scores = mostly_right.score(latent, np.zeros_like(latent))
-    scored = next(iter(decisions.scored(scores, cells, samples)))
+    scored = next(iter(decisions.score_scenarios(scores, cells, samples)))
     (tested,) = (
         one
         for one in levels_of.tested_levels(scored, levels_of.make_designs(scored), 1_999)

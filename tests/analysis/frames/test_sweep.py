@@ -64,9 +64,9 @@ class TestLoad:
 
 class TestCells:
     def test_cells_frame_follows_the_order_of_the_leaderboard(self, tiny: Sweep) -> None:
-        assert tiny.cells["cell_id"].tolist() == [cell.cell_id for cell in tiny.ranked()]
+        assert tiny.cells["cell_id"].tolist() == [cell.cell_id for cell in tiny.rank_cells()]
         assert tiny.cells["name"].tolist()[-1] == "retriever=bm25, top_k=2"
-        assert tiny.cells["rouge_l"].tolist() == [cell.value("rouge_l") for cell in tiny.ranked()]
+        assert tiny.cells["rouge_l"].tolist() == [cell.value("rouge_l") for cell in tiny.rank_cells()]
         assert sorted(tiny.cells["rouge_l n"].tolist()) == [7, 8, 8, 8]
 
     def test_cells_frame_has_axes_costs_and_latencies(self, tiny: Sweep) -> None:

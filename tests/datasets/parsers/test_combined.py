@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from benchmarks.planted_documents import SUFFIXES, WRITERS, planted
+from benchmarks.planted_documents import SUFFIXES, WRITERS, plant_facts
 from components.datasets.document_files import document_files, read_documents
 from components.datasets.file_content import ReadingOptions
 from components.datasets.parsers.built_in import BuiltInReaders
@@ -28,7 +28,7 @@ class TestCombinedParsers(ComponentContract):
     def test_first_parser_of_a_file_type_reads_the_file(self, tmp_path: Path) -> None:
         for form, suffix in SUFFIXES.items():
             if form != "PDF, no rules":
-                WRITERS[form](planted(1, "en"), tmp_path / f"a{suffix}")
+                WRITERS[form](plant_facts(1, "en"), tmp_path / f"a{suffix}")
         read = {}
         for name, parser in {"all": self.component, "pdf": Plumber(), "office": Office()}.items():
             documents, _ = read_documents(tmp_path, ReadingOptions(parser=parser))

@@ -9,7 +9,7 @@ from time import process_time
 
 import pytest
 
-from benchmarks.planted_documents import planted, write_docx, write_pptx, write_xlsx
+from benchmarks.planted_documents import plant_facts, write_docx, write_pptx, write_xlsx
 from components.datasets.document_files import read_documents
 from components.datasets.file_content import ReadingOptions
 from components.datasets.parsers.office import Office
@@ -90,7 +90,7 @@ def _read(file: Path, parser: Office) -> str:
 
 @pytest.mark.parametrize(("margins", "notes"), [(True, False), (False, True), (False, False)])
 def test_office_parser_leaves_out_disabled_margins_and_notes(margins: bool, notes: bool, tmp_path: Path) -> None:
-    content = planted(1, "en")
+    content = plant_facts(1, "en")
     write_docx(content, tmp_path / "a.docx")
     write_pptx(content, tmp_path / "a.pptx")
     parser = Office(margins=margins, notes=notes)
@@ -137,7 +137,7 @@ def _math(text: object) -> str:
 
 def _write_word(file: Path, xml: str, where: str = "word/document.xml", before: str = "<w:sectPr") -> None:
     """Write a document with elements before the last one of a kind in one of its files."""
-    write_docx(planted(1, "en"), file)
+    write_docx(plant_facts(1, "en"), file)
     head, tag, rest = xml_of(file, where).rpartition(before)
     assert tag
     space = "http://schemas.openxmlformats.org/officeDocument/2006/math"
@@ -235,7 +235,7 @@ def test_sheet_values_are_the_saved_values(tmp_path: Path) -> None:
 def test_office_archive_that_unpacks_beyond_the_limit_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_xlsx(replace(planted(1, "en"), paragraphs=["x" * 20_000]), tmp_path / "a.xlsx")
+    write_xlsx(replace(plant_facts(1, "en"), paragraphs=["x" * 20_000]), tmp_path / "a.xlsx")
     assert _read(tmp_path / "a.xlsx", Office())
     monkeypatch.setattr("components.datasets.parsed_file.MAX_WHOLE_FILE_BYTES", 20_000)
     with pytest.raises(DataError, match=r"a\.xlsx: contains [\d,]+ bytes, expected at most 20,000"):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.planted_documents import planted, write_pdf, write_unruled_pdf
+from benchmarks.planted_documents import plant_facts, write_pdf, write_unruled_pdf
 from components.datasets.document_files import read_documents
 from components.datasets.file_content import ReadingOptions
 from components.datasets.parsers.plumber import Plumber
@@ -59,7 +59,7 @@ def _read(file: Path, parser: Plumber) -> str:
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_pdf_columns_are_read_in_order_only_with_text_flow(language: str, tmp_path: Path) -> None:
-    content = planted(2, language)
+    content = plant_facts(2, language)
     write_pdf(content, tmp_path / "a.pdf")
     flowing, across = (_read(tmp_path / "a.pdf", Plumber(text_flow=flow)) for flow in (True, False))
     left, right = ("".join(column.split()) for column in content.columns)
@@ -68,7 +68,7 @@ def test_pdf_columns_are_read_in_order_only_with_text_flow(language: str, tmp_pa
 
 
 def test_pdf_tables_are_placed_between_their_paragraphs(tmp_path: Path) -> None:
-    content = planted(2, "en")
+    content = plant_facts(2, "en")
     write_pdf(content, tmp_path / "a.pdf")
     for flow in (True, False):
         text = " ".join(_read(tmp_path / "a.pdf", Plumber(text_flow=flow)).split())
@@ -81,7 +81,7 @@ def test_pdf_tables_are_placed_between_their_paragraphs(tmp_path: Path) -> None:
 
 
 def test_pdf_tables_without_rules_are_read_as_lines(tmp_path: Path) -> None:
-    content = planted(2, "en")
+    content = plant_facts(2, "en")
     write_unruled_pdf(content, tmp_path / "a.pdf")
     text = _read(tmp_path / "a.pdf", Plumber())
     assert "|" not in text
@@ -89,7 +89,7 @@ def test_pdf_tables_without_rules_are_read_as_lines(tmp_path: Path) -> None:
 
 
 def test_frames_in_a_pdf_are_not_read_as_tables(tmp_path: Path) -> None:
-    content = planted(2, "en")
+    content = plant_facts(2, "en")
     framed = replace(content, table=[["A notice in a frame"]])
     write_pdf(framed, tmp_path / "a.pdf")
     assert "\nA notice in a frame\n" in _read(tmp_path / "a.pdf", Plumber())

@@ -208,7 +208,7 @@ class Steered(Steering):
         self.n_looks += 1
         return keys
 
-    def running(self, stages: Iterable[AnyStage]) -> None:
+    def note_running(self, stages: Iterable[AnyStage]) -> None:
         self.seen.append((self.paused, [stage.kind for stage in stages]))
 
 

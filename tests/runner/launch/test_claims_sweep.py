@@ -207,7 +207,7 @@ def test_nuggets_from_gold_documents_need_no_references(tmp_path: Path, server: 
     planned = plan_small(tmp_path, cell)
     assert planned.summary()["requests"]["judge_preparation"] == 2
     (planned_cell,) = planned.cells
-    metric = PlannedMetrics([planned_cell], planned_cell.graph.data, store_of(tmp_path)).planned("nugget_recall")
+    metric = PlannedMetrics([planned_cell], planned_cell.graph.data, store_of(tmp_path)).plan_metric("nugget_recall")
     assert (len(metric.rows), metric.left_out) == (2, {"not_applicable": 1})
     assert run_small(tmp_path, cell) == 0
     made = [last_message(r) for r in server.requests if is_about(r, "nuggets")]

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from components.secrets.mask import masked
+from components.secrets.mask import mask_text
 from runner.launch.hydra_state import detect_mode_from_flags, isolated_hydra
 from runner.launch.run_command import move_multirun_first
 from runner.launch.sweep import EXIT_OK, command_line
@@ -29,7 +29,7 @@ METRICS = {
 def test_command_line_with_an_empty_value_is_not_masked() -> None:
     arguments = ["-m", "llm.api_key_env=", "run.workers=1", "retriever=bm25,hybrid", "dataset.root=/a b", "x="]
     command = command_line(arguments)
-    assert masked(command) == command
+    assert mask_text(command) == command
     assert shlex.split(command) == ["python", "-m", "runner", *arguments]
 
 

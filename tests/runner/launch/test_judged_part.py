@@ -103,7 +103,7 @@ def test_leaderboard_reports_the_number_of_judged_samples(tmp_path: Path, capsys
 
 def test_planned_metric_leaves_out_undrawn_samples(tmp_path: Path) -> None:
     (cell,) = plan_small(tmp_path, PART).cells
-    metric = PlannedMetrics([cell], cell.graph.data, store_of(tmp_path)).planned("overall_recall")
+    metric = PlannedMetrics([cell], cell.graph.data, store_of(tmp_path)).plan_metric("overall_recall")
     assert (len(metric.rows), metric.left_out) == (N_JUDGED, Counter({"not_drawn": N - N_JUDGED}))
 
 

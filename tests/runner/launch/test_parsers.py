@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from benchmarks.planted_documents import planted, write_docx, write_pdf
+from benchmarks.planted_documents import plant_facts, write_docx, write_pdf
 from tests.runner.sweeping import QUIET, run_command
 
 SMALL = (
@@ -17,7 +17,7 @@ def _write(folder: Path) -> None:
     (folder / "documents").mkdir()
     samples = []
     for number in range(3):
-        content = planted(number, "en")
+        content = plant_facts(number, "en")
         write_pdf(content, folder / "documents" / f"{number}.pdf")
         row = content.table[2]
         sample = {"id": str(number), "question": " ".join(content.table[1]), "references": [row[0]]}
@@ -59,7 +59,7 @@ def test_office_documents_without_a_parser_are_an_error(tmp_path: Path) -> None:
     _write(tmp_path)
     for file in (tmp_path / "documents").iterdir():
         file.unlink()
-    write_docx(planted(0, "en"), tmp_path / "documents" / "0.docx")
+    write_docx(plant_facts(0, "en"), tmp_path / "documents" / "0.docx")
     (tmp_path / "samples.jsonl").write_text(
         '{"id": "0", "question": "A bridge?", "gold": ["0.docx"]}', encoding="utf-8"
     )

@@ -162,7 +162,7 @@ class TestRace:
         table = (folder / "leaderboard.csv").read_text(encoding="utf-8").splitlines()
         assert [line.split(",")[1] for line in table] == ["status", OK, OK, STOPPED, STOPPED]
         found = load(folder)
-        assert {cell.config["llm"]["model"] for cell in found.ranked("em")} == {"m90", "m85"}
+        assert {cell.config["llm"]["model"] for cell in found.rank_cells("em")} == {"m90", "m85"}
         assert {cell.config["llm"]["model"] for cell in found.stopped} == {"m30", "m05"}
         assert found.left_out(2) == "2 of 4 cells were stopped by the race, and are not part of this"
         for command in (["compare", str(folder)], ["effects", str(folder), "--metric", "em"], ["pareto", str(folder)]):

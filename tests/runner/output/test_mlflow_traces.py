@@ -174,7 +174,7 @@ def test_hostile_texts_are_verbatim_in_traces(traced: Traced) -> None:
     run_id = traced.parent().info.run_id
     log = TraceLog(traced.client, traced.experiment_id)
     log.write(run_id, [hostile_trace(HOSTILE)])
-    assert log.existing(run_id) == {trace_id(run_id, HOSTILE)}
+    assert log.list_existing(run_id) == {trace_id(run_id, HOSTILE)}
     (read,) = traced.by_run()[run_id]
     wanted = hostile_trace(HOSTILE)
     assert read.data.spans[0].inputs == wanted.inputs
@@ -183,7 +183,7 @@ def test_hostile_texts_are_verbatim_in_traces(traced: Traced) -> None:
     grade = next(each for each in read.info.assessments if each.name == "grade")
     assert (grade.feedback.error.error_code, grade.source.source_id) == ("unparsable", "a-judge")
     log.remove(run_id)
-    assert log.existing(run_id) == set()
+    assert log.list_existing(run_id) == set()
 
 
 def test_traces_of_a_lost_connection_are_removed(traced: Traced, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,7 +193,7 @@ def test_traces_of_a_lost_connection_are_removed(traced: Traced, monkeypatch: py
         broken.setattr(traced.client._tracing_client, "log_spans", _connection_lost)
         with pytest.raises(OSError, match="gone"):
             log.write(run_id, [hostile_trace("a")])
-    assert log.existing(run_id) == set()
+    assert log.list_existing(run_id) == set()
     assert run_id not in traced.by_run()
 
 

@@ -24,7 +24,7 @@ def test_progress_log_has_a_line_per_slow_stage_kind(order: tuple[AnyStage, ...]
     output = io.StringIO()
     with StageProgress(SafeConsole(file=output, width=100), order, 1, enabled=True) as progress:
         for stage in order:
-            progress.finished(stage.key, stage.kind, 0.3 if stage.kind == slow else 0.001)
+            progress.record_end(stage.key, stage.kind, 0.3 if stage.kind == slow else 0.001)
     title = next(stage.title for stage in order if stage.kind == slow)
     assert output.getvalue().split("\n") == [f"  {title:<24} {n_slow:>4} done in {0.3 * n_slow:.1f} s", ""]
 
@@ -41,7 +41,7 @@ class TestNowAndThen:
     def lines(self, console: SafeConsole, order: tuple[AnyStage, ...], clock: list[float], enabled: bool) -> list[str]:
         """Return the progress of a short stage, and of a second one that is half done after 30 and after 75 seconds."""
         with StageProgress(console, order, 1, enabled=enabled) as progress:
-            progress.finished(order[0].key, order[0].kind, 0.0)
+            progress.record_end(order[0].key, order[0].kind, 0.0)
             for elapsed in (30.0, 75.0):
                 clock[0] = 100.0 + elapsed
                 progress.update(order[1], 150, 300)
@@ -70,7 +70,7 @@ class TestNowAndThen:
         console = SafeConsole(file=io.StringIO(), width=200)
         with StageProgress(console, order, 2, enabled=True) as progress:
             for stage in order[:-1]:
-                progress.finished(stage.key, stage.kind, 0.01)
+                progress.record_end(stage.key, stage.kind, 0.01)
             progress.cell_finished()
             clock[0] = 100.0
             progress.update(order[-1], 0, 300)

@@ -21,41 +21,41 @@ def fast_and_slow(n: int) -> list[FakeStage]:
 def test_time_left_uses_the_mean_of_each_stage_kind() -> None:
     left = TimeLeft(fast_and_slow(4), now=0.0)
     for i in range(4):
-        left.finished(f"fast{i}", 1.0)
-    left.finished("slow0", 16.0)  # 5 of 8 stages are done, but 20 of 68 seconds
+        left.record_end(f"fast{i}", 1.0)
+    left.record_end("slow0", 16.0)  # 5 of 8 stages are done, but 20 of 68 seconds
     assert left.seconds_of_sweep(20.0) == pytest.approx(48.0)
 
 
 def test_two_workers_halve_the_time_left() -> None:
     left = TimeLeft(fast_and_slow(4), now=0.0)
     for key, seconds in (("fast0", 4.0), ("fast1", 4.0), ("slow0", 16.0), ("slow1", 16.0)):
-        left.finished(key, seconds)
+        left.record_end(key, seconds)
     assert left.seconds_of_sweep(20.0) == pytest.approx(20.0)
 
 
 def test_unmeasured_stage_kind_allows_no_time_estimate() -> None:
     left = TimeLeft(fast_and_slow(2), now=0.0)
-    left.finished("fast0", 30.0)
+    left.record_end("fast0", 30.0)
     assert left.seconds_of_sweep(30.0) is None
-    left.finished("slow0", 30.0)
+    left.record_end("slow0", 30.0)
     assert left.seconds_of_sweep(60.0) == pytest.approx(60.0)
 
 
 def test_time_of_a_kind_with_another_model_is_unknown() -> None:
     order = [FakeStage("a", "answers", frozenset({"small"})), FakeStage("b", "answers", frozenset({"large"}))]
     left = TimeLeft(order, now=0.0)
-    left.finished("a", 30.0)
+    left.record_end("a", 30.0)
     assert left.seconds_of_sweep(30.0) is None
 
 
 def test_time_left_is_unknown_in_the_first_seconds_and_stages() -> None:
     left = TimeLeft([FakeStage(str(i), "stage") for i in range(100)], now=0.0)
-    left.finished("0", 4.0)
+    left.record_end("0", 4.0)
     assert left.seconds_of_sweep(4.0) is None
     for i in (1, 2, 3):
-        left.finished(str(i), 4.0)
+        left.record_end(str(i), 4.0)
     assert left.seconds_of_sweep(16.0) is None
-    left.finished("4", 4.0)
+    left.record_end("4", 4.0)
     assert left.seconds_of_sweep(20.0) == pytest.approx(380.0)
 
 
@@ -73,19 +73,19 @@ def test_running_stage_is_measured_from_its_first_report() -> None:
 
 def test_reused_results_reduce_the_rest_without_a_measurement() -> None:
     left = TimeLeft([FakeStage(str(i), "stage") for i in range(4)], now=0.0)
-    left.finished("0", 0.0)
-    left.finished("1", 0.0)
+    left.record_end("0", 0.0)
+    left.record_end("1", 0.0)
     assert left.seconds_of_sweep(60.0) is None
-    left.finished("2", 60.0)
+    left.record_end("2", 60.0)
     assert left.seconds_of_sweep(60.0) == pytest.approx(60.0)
-    left.finished("3", 0.0)
+    left.record_end("3", 0.0)
     assert left.seconds_of_sweep(61.0) == 0.0
 
 
 def test_idle_seconds_of_a_pause_do_not_slow_the_pace() -> None:
     left = TimeLeft([FakeStage(str(i), "stage") for i in range(4)], now=0.0)
-    left.finished("0", 20.0)
-    left.finished("1", 20.0)
+    left.record_end("0", 20.0)
+    left.record_end("1", 20.0)
     left.idle(1000.0)
     assert left.seconds_of_sweep(1040.0) == pytest.approx(40.0)
 
@@ -93,7 +93,7 @@ def test_idle_seconds_of_a_pause_do_not_slow_the_pace() -> None:
 def test_stages_outside_the_plan_are_ignored() -> None:
     left = TimeLeft([FakeStage("a", "stage")], now=0.0)
     left.update("z", 0.5, 5.0)
-    left.finished("z", 5.0)
+    left.record_end("z", 5.0)
     assert left.seconds_of_stage("z") is None
     assert left.seconds_of_sweep(60.0) is None
 

@@ -48,10 +48,10 @@ def test_planned_sample_counts_equal_the_sweep(tmp_path: Path, overrides: Sequen
     assert run_small(tmp_path, own) == 0
     (result,) = cells_in(tmp_path)
     overall = result.metrics["overall"]
-    assert {name: len(metrics.planned(name).rows) for name in overall} == {
+    assert {name: len(metrics.plan_metric(name).rows) for name in overall} == {
         name: entry["n"] for name, entry in overall.items()
     }
-    left_out = {name: metrics.planned(name).left_out for name in overall if metrics.planned(name).cells}
+    left_out = {name: metrics.plan_metric(name).left_out for name in overall if metrics.plan_metric(name).cells}
     assert left_out == {name: Counter(overall[name]["n_excluded"]) for name in left_out}
 
 
@@ -59,13 +59,13 @@ def test_plan_counts_samples_with_undetermined_scores(tmp_path: Path) -> None:
     """Answers may cite, and judges' replies may be readable: the plan counts these samples."""
     own = (*own_data(tmp_path, TEXTS, SAMPLES), "language=en", "llm=scripted")
     _, cited = planned(tmp_path, *own, "metrics=cited")
-    assert cited.planned("citation_precision").rows.tolist() == [0, 2, 4]
+    assert cited.plan_metric("citation_precision").rows.tolist() == [0, 2, 4]
     _, judged = planned(tmp_path, *own, "judge=omnieval", "judge.llm=${llm}")
-    assert judged.planned("accuracy").left_out == {"not_applicable": 2}
-    assert judged.planned("relevance").rows.tolist() == [0, 1, 2, 3, 4]
-    assert judged.planned("accuracy").waits
-    assert cited.planned("citation_precision").waits
-    assert not cited.planned("rouge_l").waits
+    assert judged.plan_metric("accuracy").left_out == {"not_applicable": 2}
+    assert judged.plan_metric("relevance").rows.tolist() == [0, 1, 2, 3, 4]
+    assert judged.plan_metric("accuracy").waits
+    assert cited.plan_metric("citation_precision").waits
+    assert not cited.plan_metric("rouge_l").waits
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from components.errors import ComponentError
 from components.openai_server.gate import Account
-from components.openai_server.received import current_received
+from components.openai_server.received_replies import current_received
 from components.records import Passages
 from runner.engine.store import Store
 from runner.engine.worker import Worker

@@ -144,7 +144,7 @@ class TestCommonMeans:
         means = common_means(sweep.cells, sweep.folder_of, "rouge_l")
         assert means.n == 6
         assert list(means.by_cell.values()) == pytest.approx([5.1 / 6, 5.0 / 6])
-        assert [cell.cell_id for cell in sweep.ranked("rouge_l")] == [self.first.cell_id, self.second.cell_id]
+        assert [cell.cell_id for cell in sweep.rank_cells("rouge_l")] == [self.first.cell_id, self.second.cell_id]
 
     def test_common_means_equal_own_means_without_missing_samples(self, tmp_path: Path) -> None:
         sweep = load(str(tiny_sweep.write(tmp_path, tiny_sweep.CELLS[:3])))

@@ -73,7 +73,7 @@ def _prune(upkeep: Upkeep, console: Console, options: argparse.Namespace) -> int
         say_error(f"--stage: got {options.stage!r}, expected one of {', '.join(sorted(kinds))}")
         return 2
     cutoff = upkeep.now - timedelta(days=options.older_than_days)
-    leased = upkeep.leased()
+    leased = upkeep.list_leased()
     old_results = [result for result in results if result.modified <= cutoff and options.stage in ("", result.kind)]
     chosen = [result for result in old_results if not leased.has(result.key)]
     leftovers = upkeep.leftovers(results)

@@ -134,7 +134,7 @@ class Upkeep:
             n_read += len(piece)
         return (checksum.hexdigest(), n_read) == (digest, n_bytes)
 
-    def leased(self) -> Leased:
+    def list_leased(self) -> Leased:
         """Return the results that running sweeps need."""
         needs = []
         for run in self._objects.read_concurrently(

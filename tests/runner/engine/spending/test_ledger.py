@@ -131,7 +131,7 @@ def test_request_larger_than_the_budget_fails_immediately(path: Path) -> None:
 def test_reservation_of_a_killed_process_expires_after_one_attempt(path: Path) -> None:
     killed = Ledger(path, Budget(max_tokens=200))
     assert admitted(killed)
-    with killed._numbers.changed() as numbers:
+    with killed._numbers.change() as numbers:
         numbers[-1] -= 75.0  # when that was
     ledger = Ledger(path, Budget(max_tokens=200))
     assert not admitted(ledger, timeout_s=70.0)

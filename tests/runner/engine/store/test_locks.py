@@ -81,13 +81,13 @@ def test_process_waiting_for_shared_numbers_names_their_file(
     with holder, holder.stdout:
         assert holder.stdout.readline() == b"held\n"
         threading.Timer(0.3, holder.kill).start()
-        with SharedNumbers(path, 1).changed() as found:
+        with SharedNumbers(path, 1).change() as found:
             found[0] += 1
     (record,) = caplog.records
     assert record.getMessage() == (
         f"waiting for another process, which holds {path}; if it was stopped (Ctrl-Z), continue or end it"
     )
-    with SharedNumbers(path, 1).changed() as found:
+    with SharedNumbers(path, 1).change() as found:
         assert found == [1]
 
 

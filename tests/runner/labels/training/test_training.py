@@ -10,7 +10,7 @@ import pytest
 from components.llms.transformers_chat import TransformersChat
 from runner.judge_training import main
 from runner.labels.training.prepared_folder import read_manifest, read_pairs
-from runner.labels.training.trained import Training, read_training
+from runner.labels.training.trained_judge import Training, read_training
 from runner.labels.training.training_examples import make_examples
 from runner.launch.compose import compose_config
 from runner.results import cell_folders, read_samples

@@ -20,7 +20,7 @@ from filelock import FileLock, Timeout
 
 from components.errors import ComponentError
 from components.openai_server.look_up import LookUpFailed, look_up
-from components.secrets.mask import masked
+from components.secrets.mask import mask_text
 
 log = logging.getLogger(__name__)
 
@@ -141,4 +141,4 @@ def _free_port() -> int:
 
 def _log_end(log: Path) -> str:
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-_SHOWN_LINES:]
-    return masked(f"Its log, {log}, ends with: {' | '.join(lines) or '(nothing)'}")
+    return mask_text(f"Its log, {log}, ends with: {' | '.join(lines) or '(nothing)'}")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from components.openai_server.received import use_received
+from components.openai_server.received_replies import use_received
 from components.records import Passages
 from runner.engine.store.received_numbers import ReceivedNumbers
 from tests.embedders.test_openai_embeddings import embedder_at, embeddings, vectors_of

@@ -1,6 +1,6 @@
 import pytest
 
-from components.testset.gates.matching import matches_by_rule
+from components.testset.gates.answer_matching import matches_by_rule
 
 TRUE = [
     ("17.6 km", "17.6 km"),
