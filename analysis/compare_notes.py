@@ -170,7 +170,7 @@ def _detectable_line(family: Family) -> str:
 
 
 def _needed_line(family: Family) -> str:
-    """Describe how many questions would distinguish the rows without a significant difference."""
+    """Describe the number of questions that would distinguish the rows without a significant difference."""
     span = needed_range(family)
     if not span:
         return ""

@@ -40,7 +40,7 @@ class GoldPieces:
     end: Ints
 
     def n_characters(self, n_units: int) -> Ints:
-        """Return how many distinct characters of each unit the spans contain together, int64[n_units]."""
+        """Count the distinct characters of each unit that the spans contain together, int64[n_units]."""
         order = np.lexsort((self.start, self.gold))
         gold, start, end = self.gold[order], self.start[order], self.end[order]
         # Units are laid end to end on one number line, so that one running maximum serves all of them.

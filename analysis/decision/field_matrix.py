@@ -1,4 +1,4 @@
-"""Topic x task: the value of one cell in each field, and the fields in which some cells are significantly better."""
+"""Topic x task: the value of one cell in each matrix field, and where some cells are significantly better."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -29,7 +29,7 @@ class MatrixField:
     `n_clusters` groups.
 
     If some cells are significantly worse, `best` has the ids of the cells that may be the best, best mean first;
-    otherwise it is empty. `p_adjusted` is None for margins, and for fields with too few samples to test.
+    otherwise it is empty. `p_adjusted` is None for margins, and for matrix fields with too few samples to test.
     """
 
     topic: str
@@ -50,9 +50,9 @@ class MatrixField:
 class FieldMatrix:
     """Fields with samples, including margins, with the values of the cell `cell_id`.
 
-    Topics and tasks are in the order of their `labels`. Of the fields that name cells, on average at most a share
-    `alpha` leaves out a truly best one. If all cells are equally good everywhere, the probability that any field names
-    cells is at most `alpha`.
+    Topics and tasks are in the order of their `labels`. Of the matrix fields that name cells, on average at most a
+    share `alpha` leaves out a truly best one. If all cells are equally good everywhere, the probability that any field
+    names cells is at most `alpha`.
     """
 
     metric: SubsetMetric
@@ -116,7 +116,7 @@ def topic_task_matrix(
 
 
 def _subsets(cell: CellResult) -> dict[tuple[str, str], str]:
-    """Return the subset of every field and margin, by topic and task."""
+    """Return the subset of every matrix field and margin, by topic and task."""
     subsets = {}
     for subset in cell.metrics:
         group, _, slugs = subset.partition("/")
@@ -136,7 +136,7 @@ def _in_order(slugs: Collection[str], labels: Mapping[str, str]) -> tuple[str, .
 
 
 def _field(key: tuple[str, str], scored: ScoredCells, cell: CellResult, metric: str) -> MatrixField:
-    """Return a field that is not tested yet."""
+    """Return a matrix field that is not tested yet."""
     entry = cell.metrics[scored.scenario.subset].get(metric, {})
     return MatrixField(
         *key,

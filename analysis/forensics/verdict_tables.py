@@ -102,7 +102,7 @@ def evidence_depth(frame: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def transitions(frame: "pd.DataFrame", cell_id: str, other_id: str) -> "pd.DataFrame":
-    """Return how often samples change their class from one cell to the other, over the samples that both have.
+    """Count how samples change their class from one cell to the other, over the samples that both have.
 
     `frame` is the frame of `all_verdicts`. There is a row per pair of classes that occurs, the most frequent first:
     before, after (classes, "" for none) and n (int64). Raises DataError for cells without a common sample.

@@ -44,7 +44,7 @@ def shorten(text: str, longest: int = MAX_CHARACTERS) -> str:
 
 
 def verdict_line(side: StorySide) -> str:
-    """Describe why the sample failed, the rank that would be needed, and the doubts."""
+    """Describe the failure of the sample, the rank that would be needed, and the doubts."""
     verdict = side.verdict
     if (verdict.failure, verdict.outcome, verdict.stage) == (Failure.NONE, Outcome.NOT_JUDGED, EvidenceStage.NO_GOLD):
         return "unknown: the question has no gold, and no answer was judged"
@@ -96,7 +96,7 @@ def gold_head(unit: GoldText) -> str:
 
 
 def found_text(unit: GoldText, coverage: FoundUnit) -> str:
-    """Describe where a cell found a unit of gold."""
+    """Describe the ranks at which a cell found a unit of gold."""
     if unit.n_characters is None:
         return "not in the corpus"
     if not coverage.shares:

@@ -67,7 +67,7 @@ class PassageFinder:
 
 
 def _n_added(coverage: Coverage, best: int) -> NDArray[np.int64]:
-    """Return how many characters of the passage each document covers and the best one does not, int64[n_documents]."""
+    """Count the characters of the passage that each document covers and the best one does not, int64[n_documents]."""
     is_new = np.ones(coverage.n_characters, dtype=np.int64)
     is_best = coverage.document_of_piece == coverage.documents[best]
     for start, end in zip(coverage.position[is_best].tolist(), coverage.end[is_best].tolist(), strict=True):

@@ -31,10 +31,10 @@ _SCHEMA: Mapping[str, Json] = {
 class WrittenQueries:
     """Up to `n_texts` texts about a question, written by a model and used as separate queries or, `joined`, as one.
 
-    `with_question` puts the question before each query. `instruction` has the places {question} and {n}, the number of
-    texts. In a conversation, the questions of the last `n_turns` turns precede the question, one per line. Earlier
-    answers are never shown, because they are the references of their turns. With `only_in_conversations`, questions
-    without earlier turns are not expanded. Blank questions never are.
+    `with_question` puts the question before each query. `instruction` has the placeholders {question} and {n}, the
+    number of texts. In a conversation, the questions of the last `n_turns` turns precede the question, one per line.
+    Earlier answers are never shown, because they are the references of their turns. With `only_in_conversations`,
+    questions without earlier turns are not expanded. Blank questions never are.
 
     The reply is a JSON object with a list `texts`. With `takes_plain_text`, a reply without JSON is the text, if there
     is a single query; small models reply like this. Instead of a list, a single query may be a string. Placeholders

@@ -19,8 +19,8 @@ class Refine:
     A reply without text (empty, refused) leaves the answer unchanged. While there is no answer, each passage is asked
     about like the first. A failed request fails the answer, and ends the requests for its sample.
 
-    `instruction` has the places {prompt}, the user message of the cell's prompt with the next passage, and {answer},
-    the answer so far. Source: the response mode `refine` of llama-index.
+    `instruction` has the placeholders {prompt}, the user message of the cell's prompt with the next passage, and
+    {answer}, the answer so far. Source: the response mode `refine` of llama-index.
     """
 
     instruction: str

@@ -61,7 +61,7 @@ class Undecided:
 
 @dataclass(frozen=True)
 class ClaimExtractor:
-    """Splits texts into claims. `claim_prompt` has places for {question} and {text}.
+    """Splits texts into claims. `claim_prompt` has placeholders for {question} and {text}.
 
     A text with more than `max_claims` claims is UNPARSABLE. A reply that cannot be read is requested again with
     `reminder`, up to `max_attempts` times in total.
@@ -123,7 +123,7 @@ class ChecksClaims(Protocol):
 
 @dataclass(frozen=True)
 class ClaimChecker:
-    """Decides whether texts support claims. `verdict_prompt` has places for {claims} and {passages}.
+    """Decides whether texts support claims. `verdict_prompt` has placeholders for {claims} and {passages}.
 
     With `one_by_one`, each claim is checked in a separate request. `entailment` checks claims in place of the
     language model. A reply without exactly one verdict per claim is requested again with `reminder`, up to

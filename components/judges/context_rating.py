@@ -26,7 +26,7 @@ class ContextRating:
     """The mean of several ratings of the passages together, each 0, 1 or 2 and divided by 2.
 
     Level: sample. Range: [0, 1], no unit, larger is better. Each of `prompts` is a request with another wording, with
-    places for {question} and {passages}. Answers are not read, so cells with equal contexts share the judgement.
+    placeholders for {question} and {passages}. Answers are not read, so cells with equal contexts share the judgement.
     Without passages: NOT_APPLICABLE. Without a usable reply to each wording: FAILED or UNPARSABLE. Source: ragas 0.4,
     `ContextRelevance` of `ragas.metrics.collections`, which averages two wordings.
     """

@@ -31,8 +31,8 @@ _SCHEMA: Mapping[str, Json] = {
 class ContextRelevance:
     """The share of the sentences of the passages that the question needs: sentences named by the judge / all sentences.
 
-    Level: sample. Range: [0, 1], no unit, larger is better. `prompt` has places for {question} and {sentences}, which
-    are numbered. One request per sample. Answers are not read, so cells with equal contexts share the judgement.
+    Level: sample. Range: [0, 1], no unit, larger is better. `prompt` has placeholders for {question} and {sentences},
+    which are numbered. One request per sample. Answers are not read, so cells with equal contexts share the judgement.
     Without passages: NOT_APPLICABLE. Source: Es et al. 2023, "RAGAS", section 3. The package has replaced this metric;
     see `ContextRating`.
     """

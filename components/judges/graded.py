@@ -44,8 +44,8 @@ class Graded:
     the grades; of OmniEval's metrics, all but hallucination are better when larger. Source: Wang et al. 2024,
     "OmniEval", section 3.3.
 
-    `instruction` may have places for {question}, {references}, {answer}, {passages} and {passage}. The places decide
-    what a sample must have:
+    `instruction` may have placeholders for {question}, {references}, {answer}, {passages} and {passage}. The places
+    decide what a sample must have:
 
     - {references}, {passages}: a sample that has none is NOT_APPLICABLE (closed-book cells have no passages);
     - {answer}: an empty answer gets the grade `empty_answer` without a request, or is NOT_APPLICABLE if that is None.

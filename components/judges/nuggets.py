@@ -101,13 +101,13 @@ class Nuggets:
     - `nugget_weighted`: credit of all / nuggets, where nuggets that are not vital weigh 1/2.
 
     Level: sample. Range: [0, 1], no unit, larger is better. Nuggets are made from the references, once per question for
-    all cells, with `nugget_prompt` (places {question} and {text}). `assignment_prompt` has places for {question},
-    {nuggets} and {answer}; one request has all nuggets. An empty answer states nothing, and scores 0 without a request.
-    Without references, nuggets or vital nuggets: NOT_APPLICABLE. With the `source` GOLD_DOCUMENTS, nuggets are made
-    from the gold evidence in the corpus with `document_prompt` (same places), and no references are needed. A sample is
-    UNPARSABLE if it has more than `max_nuggets`, or if an assignment is missing after `max_attempts` requests. Source:
-    Pradeep et al. 2024, "Initial Nugget Evaluation Results for the TREC 2024 RAG Track", whose nuggets come from
-    documents.
+    all cells, with `nugget_prompt` (placeholders {question} and {text}). `assignment_prompt` has placeholders for
+    {question}, {nuggets} and {answer}; one request has all nuggets. An empty answer states nothing, and scores 0
+    without a request. Without references, nuggets or vital nuggets: NOT_APPLICABLE. With the `source` GOLD_DOCUMENTS,
+    nuggets are made from the gold evidence in the corpus with `document_prompt` (same places), and no references are
+    needed. A sample is UNPARSABLE if it has more than `max_nuggets`, or if an assignment is missing after
+    `max_attempts` requests. Source: Pradeep et al. 2024, "Initial Nugget Evaluation Results for the TREC 2024 RAG
+    Track", whose nuggets come from documents.
     """
 
     llm: LLM
@@ -159,7 +159,7 @@ class Nuggets:
         return self._prepare(samples, [reference_text(sample) for sample in samples], "reference", ask)
 
     def prepare_by_gold(self, samples: Sequence[Sample], gold: Sequence[Sequence[str]], ask: Ask) -> JudgePreparation:
-        """Return what `prepare` returns, from the texts of each sample's gold evidence."""
+        """Return the preparation of each sample, from the texts of its gold evidence."""
         texts = [evidence[0] if len(evidence) == 1 else number_lines(evidence) for evidence in gold]
         return self._prepare(samples, texts, "gold document in the corpus", ask)
 

@@ -34,10 +34,10 @@ class QuestEval:
     Level: sample. Range: [0, 1], no unit, larger is better. Empty answer: no request, recall is 0. Without a reference,
     or without questions about it: NOT_APPLICABLE. Source: Lyu et al. 2024, "CRUD-RAG", section 3.6.
 
-    `question_prompt` has a place for {text}. `answer_prompt` has places for {text}, {questions} and {cannot_infer},
-    which is the first phrase of `cannot_infer`. The other phrases are recognised too. If a reply lacks an answer, the
-    judge is asked again with `reminder`, up to `max_attempts` times in total. Then the sample is UNPARSABLE.
-    `tokenizer` splits answers for the F1 of the plain precision.
+    `question_prompt` has a placeholder for {text}. `answer_prompt` has placeholders for {text}, {questions} and
+    {cannot_infer}, which is the first phrase of `cannot_infer`. The other phrases are recognised too. If a reply lacks
+    an answer, the judge is asked again with `reminder`, up to `max_attempts` times in total. Then the sample is
+    UNPARSABLE. `tokenizer` splits answers for the F1 of the plain precision.
 
     `questions_file` is a published file of questions and reference answers, or a folder of them ("" for none). Samples
     in it use its entries. Entries that are empty, or have unequal numbers of questions and answers, are NOT_APPLICABLE.

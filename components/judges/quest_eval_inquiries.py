@@ -49,7 +49,7 @@ class SourceText:
 
 
 def questions_about(source: SourceText, system: str, prompt: str) -> Inquiry[tuple[str, ...]]:
-    """Return the inquiry for questions about the text. `prompt` has a place for {text}.
+    """Return the inquiry for questions about the text. `prompt` has a placeholder for {text}.
 
     A reply is unreadable if it has placeholders of the form in `prompt` for questions.
     """
@@ -63,7 +63,9 @@ def questions_about(source: SourceText, system: str, prompt: str) -> Inquiry[tup
 
 
 def answers_from(source: SourceText, system: str, prompt: str, cannot_infer: str) -> Inquiry[tuple[str, ...]]:
-    """Return the inquiry for one answer per question. `prompt` has places {text}, {questions} and {cannot_infer}."""
+    """Return the inquiry for one answer per question. `prompt` has placeholders {text}, {questions} and
+    {cannot_infer}.
+    """
     questions = "\n".join(f"{n}. {question}" for n, question in enumerate(source.questions, start=1))
     values = {"{text}": source.text, "{questions}": questions, "{cannot_infer}": cannot_infer}
     request = Request(source.sample.id, chat(system, fill(prompt, values)), source.sample, (), _ANSWERS_SCHEMA)

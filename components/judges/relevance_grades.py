@@ -33,10 +33,10 @@ class RelevanceGrades:
     - `umbrela_precision`: share of the passages with at least the grade `relevant_from`;
     - `umbrela_relevance`: mean grade / 3.
 
-    Level: sample. Range: [0, 1], no unit, larger is better. One request per passage. `prompt` has places for {question}
-    and {passage}. Neither answers nor references are read, so cells with equal contexts share the judgement. Without
-    passages: NOT_APPLICABLE. Without a usable reply for every passage: FAILED or UNPARSABLE. The remark has a line per
-    passage, which begins with its grade. Source: Upadhyay et al. 2024, "UMBRELA", section 3.
+    Level: sample. Range: [0, 1], no unit, larger is better. One request per passage. `prompt` has placeholders for
+    {question} and {passage}. Neither answers nor references are read, so cells with equal contexts share the judgement.
+    Without passages: NOT_APPLICABLE. Without a usable reply for every passage: FAILED or UNPARSABLE. The remark has a
+    line per passage, which begins with its grade. Source: Upadhyay et al. 2024, "UMBRELA", section 3.
     """
 
     llm: LLM

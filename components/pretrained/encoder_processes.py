@@ -31,7 +31,7 @@ def encode_in_processes(
     batch_tokens: int | None,
     devices: tuple[str, ...],
 ) -> NDArray[np.float32]:
-    """Return what `encoder.encode` returns, computed in one process per device, or in this one for a single device.
+    """Return the vectors of `encoder.encode`, computed in one process per device, or in this one for a single device.
 
     The processes live until the model is released. Raises ComponentError if the model cannot be loaded or run, or if a
     process dies.

@@ -38,7 +38,7 @@ _WINDOW_CHARACTERS = 2**20
 
 @dataclass(frozen=True)
 class MultiVectorModel:
-    """A model and its way to read texts. `max_length` is in tokens of a document, `max_query_length` in tokens of a
+    """A model and how it tokenizes texts. `max_length` is in tokens of a document, `max_query_length` in tokens of a
     query, including special tokens; None for the lengths in the model's files.
     """
 

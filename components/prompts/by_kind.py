@@ -20,8 +20,8 @@ _REQUIRED, _HISTORY = ("{question}", "{context}"), "{history}"
 class PromptByKind:
     """Templates by the kind of a sample, with `default` for kinds that have no template.
 
-    The places {question}, {context} and {history} are filled in. Nothing else is replaced, and inserted text is never
-    read as a template. Each passage is written as `passage` with {n} (its number, from 1), {text} (stripped), and
+    The placeholders {question}, {context} and {history} are filled in. Nothing else is replaced, and inserted text is
+    never read as a template. Each passage is written as `passage` with {n} (its number, from 1), {text} (stripped), and
     {title} and {metadata} (as "name: value; name: value") of its document, and with facts by their names; unknown facts
     are "". If retrieval found nothing, `nothing_found` replaces the context. For a closed book, `closed_book` replaces
     it, and `closed_book_system` is the system message, or `system` if that is empty. If `default` has no {history}, the
@@ -76,7 +76,7 @@ class PromptByKind:
         """Return error messages for facts in `passage` that no document has."""
         known_names = ", ".join(dict.fromkeys([*_ALWAYS_KNOWN, *_SOMETIMES_KNOWN, *names]))
         return [
-            f"prompt.passage: no document has {name!r} among its metadata, expected places for {known_names}"
+            f"prompt.passage: no document has {name!r} among its metadata, expected placeholders for {known_names}"
             for name in self._shown_facts
             if name not in names and name not in _SOMETIMES_KNOWN
         ]

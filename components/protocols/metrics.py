@@ -170,4 +170,4 @@ class JudgesByGold(JudgedMetric, Protocol):
         """True if it does: `prepare_by_gold` is then called in place of `prepare`."""
 
     def prepare_by_gold(self, samples: Sequence[Sample], gold: Sequence[Sequence[str]], ask: Ask) -> JudgePreparation:
-        """Return what `prepare` returns. `gold` has the texts of each sample's gold evidence in the corpus."""
+        """Return the preparation of each sample. `gold` has the texts of its gold evidence in the corpus."""

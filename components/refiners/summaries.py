@@ -18,7 +18,7 @@ class Summaries:
     """A summary by a language model that replaces the whole text of each document.
 
     Gold that is found in a summary counts as found, regardless of what the summary says about it. `instruction` has
-    places for {text} and {title}. A reply that cannot be parsed is requested again with `reminder`, up to
+    placeholders for {text} and {title}. A reply that cannot be parsed is requested again with `reminder`, up to
     `max_attempts` attempts in total. A document stays unchanged if all attempts fail, or if its request failed. Blank
     documents are not requested.
     Source: the Multi-Reranker system for the ACM-ICAIF '24 FinanceRAG challenge, pre-retrieval.

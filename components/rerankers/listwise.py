@@ -35,8 +35,8 @@ class Listwise:
     section 3.2. A window of 2 with a step of 1 is the sliding window of pairwise prompting: Qin et al. 2024, "Large
     Language Models are Effective Text Rankers with Pairwise Ranking Prompting", section 3.4, in one of the two orders.
 
-    `instruction` has the places {question}, {passages} (numbered from 1) and {n}, their number. The reply is a JSON
-    object with a list `ranking`, or a chain such as [2] > [1]. Hits that it leaves out follow the others in their
+    `instruction` has the placeholders {question}, {passages} (numbered from 1) and {n}, their number. The reply is a
+    JSON object with a list `ranking`, or a chain such as [2] > [1]. Hits that it leaves out follow the others in their
     previous order. A reply that names a hit twice, or an unknown hit, is unreadable: the model is asked again with
     `reminder`, up to `max_attempts` times in all. After that, the order in this window stays. After a failed request,
     the query keeps the order that it had by then.

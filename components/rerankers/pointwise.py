@@ -22,9 +22,9 @@ class Pointwise:
     Hits with equal grades keep their order. Source: Zhuang et al. 2024, "Beyond Yes and No: Improving Zero-Shot LLM
     Rankers via Scoring Fine-Grained Relevance Labels", in the variant that reads grades and no probabilities.
 
-    `instruction` has the places {question} and {passage}. The reply is a JSON object with a `grade`. A reply without
-    one of the grades is unreadable: the model is asked again with `reminder`, up to `max_attempts` times in all. A hit
-    with an unreadable grade or a failed request keeps its place.
+    `instruction` has the placeholders {question} and {passage}. The reply is a JSON object with a `grade`. A reply
+    without one of the grades is unreadable: the model is asked again with `reminder`, up to `max_attempts` times in
+    all. A hit with an unreadable grade or a failed request keeps its place.
     """
 
     llm: LLM

@@ -28,10 +28,10 @@ class Reflect:
     """One request finds statements that the passages do not support, and statements that the answer lacks. If it finds
     any, a second request writes the answer again.
 
-    `check_instruction` has the places {question}, {passages} (numbered from 1) and {answer}. The reply is a JSON object
-    with the lists `unsupported` and `missing`. `revise_instruction` also has {unsupported} and {missing}, one statement
-    per line. An unreadable reply is requested again with `reminder`, up to `max_attempts` times in all. The first
-    answer stays if the check has no readable reply, if the revision has none, or if there are no passages.
+    `check_instruction` has the placeholders {question}, {passages} (numbered from 1) and {answer}. The reply is a JSON
+    object with the lists `unsupported` and `missing`. `revise_instruction` also has {unsupported} and {missing}, one
+    statement per line. An unreadable reply is requested again with `reminder`, up to `max_attempts` times in all. The
+    first answer stays if the check has no readable reply, if the revision has none, or if there are no passages.
 
     With `checks_again`, the revised answers are checked by the same request. That changes no answer.
     Source: Asai et al. 2024, "Self-RAG", section 3: a critique of the support by passages, by a prompt instead of a

@@ -320,7 +320,7 @@ def _find_damage(stage: AnyStage, entry: StoredResult, *, contents: bool) -> Seq
 
 
 def read_cached(stage: Stage[T], store: Store, read: Callable[[StoredResult], R], gate: Gate | None = None) -> R:
-    """Return what `read` takes from the stored result of a stage.
+    """Return the value that `read` takes from the stored result of a stage.
 
     Computes the result first if it is missing, and again if it is deleted before it is read, because another process
     may be pruning the store. Its requests then pass `gate`, as in a Worker.

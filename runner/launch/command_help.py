@@ -88,7 +88,7 @@ More: docs/commands.md, docs/tutorial.md, docs/run-settings.md
 
 
 def asks_for_help(arguments: Sequence[str]) -> bool:
-    """Return whether the command line asks for help, in any form that Hydra's parser accepts."""
+    """Return True if the command line asks for help, in any form that Hydra's parser accepts."""
     return any(argument in ("-h", "-mh", "--he", "--hel", "--help") for argument in arguments)
 
 

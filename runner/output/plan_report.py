@@ -105,7 +105,7 @@ def version_lines(plan: Plan, fresh: Collection[str]) -> Iterator[str]:
 
 
 def _unchanged_blocks(kinds: Sequence[KindCount]) -> str:
-    """Return how many blocks of documents are cached if some are and some are not, else "".
+    """Describe the number of cached blocks of documents if some are and some are not, else "".
 
     Most other stages depend on all documents, so that they are computed again if one document changed.
     """
@@ -233,7 +233,7 @@ def _data_line(planned: PlannedCell) -> str:
 
 
 def data_losses(notes: Mapping[str, Json]) -> dict[str, str]:
-    """Return what a data set loses, as a list of counts by "left out", "not found" and "incomplete".
+    """Return the losses of a data set, as a list of counts by "left out", "not found" and "incomplete".
 
     For example, "left out" is "3 unsupported files (2 .docx, 1 .xlsx)". A kind of loss without counts is absent.
     """

@@ -127,7 +127,7 @@ class Result(Stage[CellSummary], kind="result", version=17, work=Work.BENCHMARK)
         return pa.array(texts or [""] * n_samples, pa.large_string())
 
     def _paths(self, run: Run) -> dict[str, pa.Array]:
-        """Return how each answer was generated, if the generator has several ways."""
+        """Return the path by which each answer was generated, if the generator has several ways."""
         paths = [run.read(stage).paths for stage in self.generation]
         return {"generation": pa.array(paths[0], pa.string())} if paths else {}
 

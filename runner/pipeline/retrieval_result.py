@@ -180,7 +180,7 @@ class PipelineRetrieved(StageGroup):
         return {}
 
     def steps(self, run: Run) -> dict[str, Json]:
-        """Return how many passages are in the corpus, with a line if some are not."""
+        """Count the passages that are in the corpus, with a line if some are not."""
         places = run.read(self.places)
         n, n_found = len(places.document), int((places.document >= 0).sum())
         counts: dict[str, Json] = {

@@ -113,7 +113,7 @@ class CellResult:
 
 
 def stopped_by(cells: Iterable[CellResult]) -> str:
-    """Return what stopped these cells of the status STOPPED: "the race", "the user", or both."""
+    """Name the cause that stopped these cells of the status STOPPED: "the race", "the user", or both."""
     return " or ".join(sorted({"the race" if cell.race else "the user" for cell in cells}))
 
 

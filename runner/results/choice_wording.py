@@ -56,7 +56,7 @@ def _compare_conditions(choice: Choice, by: str, name: Name, *, larger_is_better
 
 
 def race_winner_text(stopped: Sequence[CellResult]) -> str:
-    """Return what the only cell that a race did not stop has won, or "" if no cell was stopped.
+    """Describe the win of the only cell that a race did not stop, or "" if no cell was stopped.
 
     Returns "" also if the user stopped one: it might have won, and it may have stopped others of the race.
     """
@@ -99,7 +99,7 @@ def _recommend_best(choice: Choice, metric: str, by: tuple[str, str], name: Name
 
 
 def _exclusion_reason(choice: Choice) -> str:
-    """Return why no cell that may also be the best is the recommended one."""
+    """Explain why no cell that may also be the best is the recommended one."""
     if choice.n_tied - len(choice.tied[0]) == 1 and len(choice.near) == 1:
         return ", which is more than one standard error worse"
     if _are_costs_unknown(choice):

@@ -15,7 +15,7 @@ from runner.results.cell_result import CellResult
 
 
 def larger_is_better(metric: str, cells: Iterable[CellResult]) -> bool | None:
-    """Return whether larger values of the metric are better.
+    """Return True if larger values of the metric are better.
 
     None if no direction is better, if no cell has the metric, or if cells disagree. A judge with reversed grades is
     another judge, and no order is valid for both.

@@ -135,7 +135,7 @@ def make_nuggets(prompt: str, flawed_share: float) -> str | None:
 
 
 def assign_nuggets(prompt: str, flawed_share: float) -> str | None:
-    """Return how far an answer states each nugget: fully, in part if it has half of its words, or not."""
+    """Grade how far an answer states each nugget: fully, in part if it has half of its words, or not."""
     if '{"assignments":' not in prompt:
         return None
     answer = _text_between(prompt, ("[Answer]", "【回答】"), ("[Nuggets]", "【要点】"))

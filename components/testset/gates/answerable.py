@@ -24,7 +24,7 @@ class Answerable:
     Findings: `not_answerable` if it finds no answer, `other_answer` if it gives another one, `no_gold` if the draft has
     no gold. Applies to questions.
 
-    `reading` has places for {question} and {documents}, `comparing` for {question}, {references} and {answer}.
+    `reading` has placeholders for {question} and {documents}, `comparing` for {question}, {references} and {answer}.
     """
 
     llm: LLM

@@ -22,7 +22,7 @@ class ClosedBook:
     Answers that models know, or can guess from the question, do not test retrieval. Applies to questions: a text to
     continue, summarise or correct contains what the reader needs.
 
-    `reading` has a place for {question}, `comparing` for {question}, {references} and {answer}.
+    `reading` has a placeholder for {question}, `comparing` for {question}, {references} and {answer}.
     """
 
     llm: LLM

@@ -27,7 +27,7 @@ class EachDocument:
     than one document. Each document takes one request, and one to compare the answers if no rule decides. A draft over
     more than `most_documents` is `too_many_documents`, without a request.
 
-    `reading` has places for {question} and {documents}, `comparing` for {question}, {references} and {answer}.
+    `reading` has placeholders for {question} and {documents}, `comparing` for {question}, {references} and {answer}.
     """
 
     llm: LLM

@@ -51,7 +51,7 @@ class Inspection:
     again. If it needs a second correction, it is rejected (`needs_second_correction`). Applies to questions. Source of
     the three grades: Wang et al. 2024, "OmniEval", section 3.2.
 
-    `wording` has places for {question}, {references}, {quotes}, {expression} and {documents}.
+    `wording` has placeholders for {question}, {references}, {quotes}, {expression} and {documents}.
     """
 
     llm: LLM

@@ -30,7 +30,7 @@ class ReadingAttempt:
 class Reading:
     """The prompts of a reader and of the comparison of its answer.
 
-    `reading` has places for {question} and, if the reader sees texts, {documents}. `comparing` has places for
+    `reading` has placeholders for {question} and, if the reader sees texts, {documents}. `comparing` has places for
     {question}, {references} and {answer}.
     """
 

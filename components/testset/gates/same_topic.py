@@ -23,7 +23,7 @@ class SameTopic:
     """A model that sees the question and its answer must choose the topic of their document, else `other_topic`.
 
     It chooses among all topics, in an order shuffled by `seed` and draft. Applies to questions with a topic. `wording`
-    has places for {question}, {references} and {options}.
+    has placeholders for {question}, {references} and {options}.
     """
 
     llm: LLM

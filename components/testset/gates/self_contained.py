@@ -32,7 +32,8 @@ class SelfContained:
     """A model that sees only the question must be able to say what it asks about, else `not_self_contained`.
 
     A later turn of a conversation must be clear with the earlier turns, and unclear without them. Otherwise it is
-    `history_not_needed` and does not test a conversation. Applies to questions. `wording` has a place for {question}.
+    `history_not_needed` and does not test a conversation. Applies to questions. `wording` has a placeholder for
+    {question}.
     """
 
     llm: LLM

@@ -15,9 +15,9 @@ from components.text.templates import fill, missing_places
 class WriterWording:
     """The wording of a writer's prompt.
 
-    `instruction` has places for {documents} and {topic}. It may have places for {rules} and {citing}, which several
-    tasks share. `any_topic` replaces the topic if the evidence has none. `reminder` follows a reply that cannot be
-    read.
+    `instruction` has placeholders for {documents} and {topic}. It may have placeholders for {rules} and {citing}, which
+    several tasks share. `any_topic` replaces the topic if the evidence has none. `reminder` follows a reply that cannot
+    be read.
     """
 
     system: str

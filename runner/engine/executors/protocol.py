@@ -58,7 +58,7 @@ class Workers(Protocol):
         return False
 
     def room_for(self, stage: AnyStage) -> StartPriority:
-        """Return how well the stage could start now.
+        """Rate how well the stage could start now.
 
         Stages of one kind with equal models that are near to the same worker get the same answer.
         """

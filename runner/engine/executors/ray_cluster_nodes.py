@@ -91,7 +91,7 @@ class Acceptance:
             self.probe.path.unlink(missing_ok=True)
 
     def refusal(self, node: Node, facts: NodeFacts) -> str:
-        """Return why a node is not used. "" if it is."""
+        """Return the reason why a node is not used, "" if it is used."""
         if mismatches := differences(facts.versions, self._versions):
             return (
                 f"{refusal_prefix(node)}: {'; '.join(mismatches)}. Results depend on these: install the same "

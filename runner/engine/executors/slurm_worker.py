@@ -149,7 +149,7 @@ class _Supervisor:
 
 
 def _refusal(assignment: Assignment) -> str:
-    """Return why results must not come from this host. "" if they may."""
+    """Return the reason why results must not come from this host, "" if they may."""
     not_used = f"host {socket.gethostname()} is not used"
     if mismatches := differences(versions_of_results(assignment.packages), assignment.versions):
         return f"{not_used}: {'; '.join(mismatches)}. Results depend on these: install the same versions on all hosts"

@@ -129,7 +129,7 @@ def _expectations(row: Row) -> dict[str, Json]:
 
 
 def _failure(verdict: Verdict) -> Feedback:
-    """Return why the sample failed, with how far its evidence came and what became of its answer."""
+    """Describe the failure of the sample, how far its evidence came, and the outcome of its answer."""
     doubts = f"; uncertain: {', '.join(verdict.doubts)}" if verdict.doubts else ""
     rationale = f"evidence: {verdict.stage.value}; answer: {verdict.outcome.value}{doubts}"
     return Feedback(_CAUSE, verdict.failure.value or _NO_FAILURE, rationale=rationale)

@@ -71,7 +71,7 @@ class CheckReport:
 
 
 def check_dataset(benchmark: Benchmark, gates: Mapping[str, DraftGate], near_duplicates: NearDuplicates) -> CheckReport:
-    """Return what the gates find in the samples, as if these were drafts with known gold, and samples that repeat
+    """Return the findings of the gates in the samples, as if these were drafts with known gold, and samples that repeat
     earlier ones.
 
     Missing references are not reported if no sample has any. A question that the corpus cannot answer may have a

@@ -298,7 +298,7 @@ def budget_message(reached: BudgetReached) -> str:
 
 
 def _why_all_failed(votes: Sequence[TopicVotes], tried: Sequence[EvidenceOutcome]) -> str:
-    """Return why a run ends after a wave in which all requests failed, "" otherwise."""
+    """Return the reason why a run ends after a wave in which all requests failed, "" otherwise."""
     if tried and all(each.outcome is DraftOutcome.PENDING for each in tried):
         return f"every request of the last wave failed: {pending_reason(tried[0])}"
     if votes and all(vote.is_pending for vote in votes):

@@ -165,7 +165,7 @@ class SentReplies:
         return file.st_size > self._progress_of(file, writer).end and self._writers.has_ended_here(writer)
 
     def _progress_of(self, file: os.stat_result, writer: str) -> _SendProgress:
-        """Return how much of a file was sent.
+        """Return the number of bytes of a file that were sent.
 
         A writer that was presumed dead, so that its file was merged, starts a new file. It continues in further
         segments.
