@@ -111,7 +111,7 @@ def scored_samples(sweep: LoadedSweep, cell: CellResult, metric: SubsetMetric) -
     """Return the samples of the metric's subset. Raises DataError for a mean of several means."""
     if metric.subset == MACRO or is_of_turns(metric.subset):
         parts = "subsets" if metric.subset == MACRO else "turns"
-        raise DataError(f"{metric}: a mean over {parts} has no score per sample; use {metric.metric}")
+        raise DataError(f"{metric}: a mean over {parts} has no score per sample. Use {metric.metric}")
     folder = sweep.folder_of(cell)
     is_corpus = is_corpus_metric(folder, metric.metric)
     return results.read_scored(cell, folder, metric.metric, is_corpus=is_corpus, with_history=False).in_subset(
@@ -182,14 +182,14 @@ def read_baseline(path: Path) -> Baseline:
         raise DataError(f"{path}: is not JSON ({error}); {_EXPECTED}") from error
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         file_format = value.get("format") if isinstance(value, dict) else type(value).__name__
-        raise DataError(f"{path}: got format {file_format}, expected {FORMAT}; write it again")
+        raise DataError(f"{path}: got format {file_format}, expected {FORMAT}. Write it again.")
     try:
         baseline = _baseline(value)
         is_as_written = value["checksum"] == compute_checksum(value)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise DataError(f"{path}: {type(error).__name__}: {error}; {_EXPECTED}") from error
     if not is_as_written:
-        raise DataError(f"{path}: was changed after it was written, for example by a merge; write it again")
+        raise DataError(f"{path}: was changed after it was written, for example by a merge. Write it again.")
     return baseline
 
 

@@ -88,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
         raise DataError(f"{sweep.folder}: {results.all_failed_text(sweep.cells) or f'no cell has a value of {metric}'}")
     if not costs.any():
         raise DataError(
-            f"{sweep.folder}: {head} are 0 or unknown in {count(len(valued), 'cell')} with a value; take another cost: "
+            f"{sweep.folder}: {head} are 0 or unknown in {count(len(valued), 'cell')} with a value. Take another cost: "
             "--against"
         )
     order = np.argsort(costs, kind="stable")

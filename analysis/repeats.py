@@ -47,14 +47,14 @@ def run(options: argparse.Namespace) -> int:
     cells = [cell for cell in sweep.cells if cell.status == OK and metric.value(cell) is not None]
     if metric.subset == MACRO:
         raise DataError(
-            f"--metric {options.metric}: a mean over subsets has no values of single samples; name one subset, or "
-            "leave the subset out for all samples"
+            f"--metric {options.metric}: a mean over subsets has no values of single samples. Name one subset, or "
+            "leave the subset out for all samples."
         )
     groups = [group for group in _group_draws(cells) if len(group) > 1]
     if not groups:
         raise DataError(
-            f"{sweep.name}: no configuration with a value of {metric} was repeated; run the sweep with repeat=0,1,2 "
-            "(several answers), judge_repeat=0,1,2 (several judgements), or both"
+            f"{sweep.name}: no configuration with a value of {metric} was repeated. Run the sweep with repeat=0,1,2 "
+            "(several answers), judge_repeat=0,1,2 (several judgements), or both."
         )
     repeated = [_split(group, sweep, metric) for group in groups]
     console = terminal.make_console(options.format)
@@ -96,7 +96,7 @@ def _split(group: Mapping[Draw, CellResult], sweep: LoadedSweep, metric: SubsetM
         answer, judgement = missing[0]
         raise DataError(
             f"{sweep.name}: repeat={answer} judge_repeat={judgement} has no value for "
-            f"{next(iter(group.values())).cell_id}; run all combinations of repeat and judge_repeat"
+            f"{next(iter(group.values())).cell_id}. Run all combinations of repeat and judge_repeat"
         )
     joined = common_samples([group[draw] for draw in draws], sweep.folder_of, metric.metric, metric.subset)
     if joined.combine is not None or joined.apart:

@@ -144,7 +144,7 @@ def make_folder(folder: Path, option: str) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise DataError(f"{option} {folder}: cannot be created ({error.strerror or error}); name a folder") from error
+        raise DataError(f"{option} {folder}: cannot be created ({error.strerror or error}). Name a folder.") from error
 
 
 def n_digits(values: Iterable[float]) -> int:

@@ -72,7 +72,7 @@ def _import(options: argparse.Namespace) -> None:
     if problems := NearDuplicates(options.threshold).check():
         raise ConfigError([f"--{problem}" for problem in problems])
     if options.experiment and options.kind != "mlflow":
-        raise ConfigError(["--experiment: requires --from mlflow; remove it"])
+        raise ConfigError(["--experiment: requires --from mlflow. Remove it."])
     traces = without_passages(_traces(options)) if options.no_passages else _traces(options)
     counts = import_questions(traces, options.out, private, options.threshold)
     console = make_console()
@@ -186,7 +186,7 @@ def _write(path: Path, description: Mapping[str, Json]) -> None:
     try:
         path.write_text(json.dumps(description, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
     except OSError as error:
-        raise DataError(f"--json: {path} cannot be written ({error.strerror}); choose another path") from error
+        raise DataError(f"--json: {path} cannot be written ({error.strerror}). Choose another path.") from error
 
 
 def show(console: Console, description: Mapping[str, Json]) -> None:

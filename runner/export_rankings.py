@@ -44,7 +44,8 @@ def main(arguments: list[str] | None = None) -> int:
         n_found = sum(bool(ranking.documents) for ranking in rankings)
         if not n_found:
             raise DataError(
-                f"{cell.cell_id}: found no document for any question. Did it run with retriever=closed_book?"
+                f"{cell.cell_id}: found no document for any question, as with retriever=closed_book. Choose a cell "
+                "that searches."
             )
         if options.format is RankingFormat.TREC:
             lines = list(trec_lines(rankings, options.depth, options.tag or cell.cell_id))
@@ -98,7 +99,7 @@ def _cell(sweep: LoadedSweep, text: str | None) -> CellResult:
     if len(sweep.cells) != 1:
         axes = ", ".join(sweep.axes())
         raise DataError(
-            f"{sweep.name}: has {len(sweep.cells)} finished cells, expected one; choose it with --cell, by its id "
+            f"{sweep.name}: has {len(sweep.cells)} finished cells, expected one. Choose it with --cell, by its id "
             f"or its values of {axes or 'nothing, because no cell is finished'}"
         )
     return sweep.cells[0]

@@ -172,7 +172,7 @@ def _prune_unleased(store: Store, console: Console, older_than_days: float, stag
 
 
 def _leftovers(store: Store, before: float, stage: str) -> dict[Path, str]:
-    """Return what no run needs, or may be deleted by age, with words for its kind."""
+    """Return the data that no run needs, or that may be deleted by age, with words for its kind."""
     temporary = [*_files(store, "tmp"), *store.find_half_written(), *store.abandoned_locks()]
     # A process may leave its file unchanged for hours before it moves it to its place.
     age_s = _DAY_S if store.writers.has_others() else _MINUTE_S
@@ -258,7 +258,7 @@ def main(arguments: list[str] | None = None) -> int:
         if is_bucket(options.store_dir):
             return in_bucket.run(options, console)
         if not (store_dir / "store.json").is_file():
-            raise StoreError(f"{store_dir}: this folder is not a store; name one with --store-dir")
+            raise StoreError(f"{store_dir}: this folder is not a store. Name one with --store-dir")
         store = Store(store_dir, may_write=_deletes(options))
         store.refuse_links()
         return _run(options, store, console)
@@ -266,7 +266,7 @@ def main(arguments: list[str] | None = None) -> int:
         say_error(error)
     except OSError as error:
         path = error.filename or store_dir
-        say_error(f"{path}: {error.strerror or error}; run the command as a user who may read and change the store")
+        say_error(f"{path}: {error.strerror or error}. Run the command as a user who may read and change the store.")
     return 2
 
 

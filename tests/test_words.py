@@ -44,6 +44,16 @@ FIRST_WORDS_OF_TESTS = re.compile(
 
 MAX_WORDS_OF_A_TEST = 12
 
+VERBS = (
+    "add|allow|change|choose|compute|convert|copy|correct|create|decompress|delete|deploy|download|drop|exclude|export|"
+    "extract|fetch|fix|give|install|leave|make|move|name|omit|prepare|provide|put|quote|raise|recompute|remove|rename|"
+    "repair|replace|request|restore|run|save|select|set|shorten|split|start|take|train|update|upgrade|use|wait|wrap|write"
+)
+REMEDY_AFTER_SEMICOLON = re.compile(
+    rf"; (?:(?:to|if|for) [^;.:]{{2,70}},? )?`?(?:{VERBS})\b(?![:.=(_/-]|,| of\b| is\b)"
+)
+"""A remedy is a sentence."""
+
 HABITS = re.compile(
     r"\b(anew|whoever|whosever|(?:is|are|was|were) told|(?:is|are) said|so many|so long as|so often)\b",
     re.IGNORECASE,
@@ -152,6 +162,27 @@ def test_messages_have_one_form_for_each_case() -> None:
         for place, text in _texts().messages
         if inspect.cleandoc(text) not in documented and (found := OTHER_FORMS.search(text))
     ] == []
+
+
+def test_messages_give_a_remedy_in_its_own_sentence() -> None:
+    documented = {text for _, _, text in _texts().documented}
+    assert [
+        f"{place}: {found[0]}"
+        for place, text in _texts().messages
+        if inspect.cleandoc(text) not in documented and (found := REMEDY_AFTER_SEMICOLON.search(text))
+    ] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "out: exists already; choose another path",
+        "a set differs; to change it, use import",
+        "no key; set it (export K)",
+    ],
+)
+def test_remedy_after_a_semicolon_is_found(text: str) -> None:
+    assert REMEDY_AFTER_SEMICOLON.search(text)
 
 
 @pytest.mark.parametrize(

@@ -82,8 +82,8 @@ def axis_means(sweep: LoadedSweep, metric: str, axis: str, by: str = "", *, alph
     design = corner_design(axes, {name: all_levels[name] for name in varying})
     if design is None:
         raise DataError(
-            f"{sweep.name}: no two levels of {axis} have cells that are otherwise equal; choose another axis, or sweep "
-            "all combinations"
+            f"{sweep.name}: no two levels of {axis} have cells that are otherwise equal. Choose another axis, or sweep "
+            "all combinations."
         )
     return AxisMeans(
         axis,

@@ -23,7 +23,7 @@ def matrix_frame(sweep: LoadedSweep, cell: CellResult, metric: str, field: str) 
         raise DataError(f"field: got {field!r}, expected one of {', '.join(FIELDS)}")
     parsed = sweep.metric(metric or sweep.headline_metric())
     if parsed.subset != OVERALL:
-        raise DataError(f"{metric}: a matrix is over all samples; name the metric alone, {parsed.metric!r}")
+        raise DataError(f"{metric}: a matrix is over all samples. Name the metric alone, {parsed.metric!r}")
     topics, tasks = _slugs(cell, "topic"), _slugs(cell, "task")
     if not topics or not tasks:
         raise DataError(f"{cell.cell_id}: its data have no topics and tasks, so there is no matrix")
@@ -44,8 +44,8 @@ def _slugs(cell: CellResult, group: str) -> list[str]:
 
 
 def _entry(cell: CellResult, metric: str, topic: str, task: str) -> dict[str, float | None]:
-    """Return the values of a field; {} for the corner, because the mean over all samples includes samples without a
-    topic.
+    """Return the values of a matrix field; {} for the corner, because the mean over all samples includes samples
+    without a topic.
     """
     subset = f"task/{task}" if topic == AVERAGE else f"topic/{topic}" if task == AVERAGE else f"matrix/{topic}/{task}"
     return dict(cell.metrics.get(subset, {}).get(metric, {}))

@@ -62,7 +62,7 @@ class Report:
 
 
 def gather(source: ReportSource) -> Report:
-    """Read and compute the whole report."""
+    """Compute the whole report from the cells and samples of a sweep. Raises DataError if one is unreadable."""
     report_answer = answer.gather(source)
     failed = failures.gather(source, report_answer)
     main = source.main

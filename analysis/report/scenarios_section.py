@@ -135,7 +135,7 @@ def _best(source: ReportSource, ranked: Candidates | None) -> tuple[str, str]:
         else f"{more} more may be the best"
     )
     is_cheaper = ranked.take not in [cell.cell_id for cell in equal]
-    return best, f"{many}; take {source.names.short_name(cells[ranked.take])}" if is_cheaper else many
+    return best, f"{many}. Take {source.names.short_name(cells[ranked.take])}" if is_cheaper else many
 
 
 def _choice(entry: Recommendation) -> ScenarioChoice:

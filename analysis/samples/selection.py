@@ -61,7 +61,7 @@ def select(
     """
     if is_corpus_metric(sweep.folder_of(cells[0]), metric.metric):
         raise DataError(
-            f"{metric.metric}: is computed over all samples together, not for each; use another metric, such as "
+            f"{metric.metric}: is computed over all samples together, not for each. Use another metric, such as "
             f"{', '.join(sweep.headlines()[:3])}"
         )
     scored = [_read_cell_scores(sweep, cell, metric) for cell in cells]

@@ -31,12 +31,12 @@ ONLY_FINISHED = (
     "This covers finished cells only, with the intervals of their own values. Another cell may still turn out the best."
 )
 
-_RESUME = "run the sweep's command again: finished work is cached"
+_RESUME = "Run the sweep's command again: finished work is cached."
 _IN_WORDS = {
     OK: "finished",
     FAILED: "finished, with cells that failed",
-    INTERRUPTED: f"interrupted: {_RESUME}",
-    KILLED: f"killed: its process has ended; {_RESUME}",
+    INTERRUPTED: f"interrupted. {_RESUME}",
+    KILLED: f"killed: its process has ended. {_RESUME}",
     RUNNING: "running",
 }
 

@@ -45,7 +45,7 @@ def make_server(watcher: Watcher, port: int) -> ThreadingHTTPServer:
         server = ThreadingHTTPServer((HOST, port), _handler(page))
     except (OSError, OverflowError) as error:
         raise DataError(
-            f"--serve {port}: cannot listen ({error}); choose another port, or leave the port out"
+            f"--serve {port}: cannot listen ({error}). Choose another port, or leave the port out."
         ) from error
     server.daemon_threads = True
     return server

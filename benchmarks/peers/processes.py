@@ -128,8 +128,8 @@ def run(
             looking.join()
             watch.kill()
     if late.is_set():
-        raise TimeoutError(f"{' '.join(command)}: took more than {timeout_s:.0f} s; see {log}")
+        raise TimeoutError(f"{' '.join(command)}: took more than {timeout_s:.0f} s. See {log}")
     if code and not killed.is_set():
-        raise RuntimeError(f"{' '.join(command)}: ended with exit code {code}; see {log}")
+        raise RuntimeError(f"{' '.join(command)}: ended with exit code {code}. See {log}")
     cores = sum(watch.ticks.values()) / _TICKS_PER_S
     return Ran(seconds, cores, watch.peak_kib / _KIB_PER_GIB, *watch.read(), killed.is_set())

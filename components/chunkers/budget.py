@@ -35,7 +35,7 @@ def size_problems(size: int, overlap: float, unit: Unit, tokenizer: Tokenizer) -
     elif size >= smallest and size - overlap_tokens(size, overlap) < smallest:
         problems.append(
             f"size and overlap: {size} with an overlap of {overlap:g} leaves {size - overlap_tokens(size, overlap)} "
-            f"new token(s) per chunk, fewer than one character can need ({smallest}); "
-            "use a larger size or a smaller overlap"
+            f"new token(s) per chunk, fewer than one character can need ({smallest}). "
+            "Use a larger size or a smaller overlap."
         )
     return problems

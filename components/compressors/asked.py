@@ -25,12 +25,11 @@ _SCHEMA: Mapping[str, object] = {
 class SentencesByModel:
     """The sentences of a prompt's passages that a language model selects, in their order: one request per query.
 
-    `instruction` has the places {question}, {sentences} (numbered from 1) and {n}, their number. The reply is a JSON
-    object with a list `sentences`, which may be empty: the prompt then has no passages. A reply that names an unknown
-    sentence is unreadable: the model is asked again with `reminder`, up to `max_attempts` times in all. After that, or
-    after a failed request, the passages stay whole.
-    Source: Xu et al. 2024, "RECOMP", section 3: compression by selection, empty if nothing helps. The selection by a
-    prompt is ours.
+    `instruction` has the placeholders {question}, {sentences} (numbered from 1) and {n}, their number. The reply is a
+    JSON object with a list `sentences`, which may be empty: the prompt then has no passages. A reply that names an
+    unknown sentence is unreadable: the model is asked again with `reminder`, up to `max_attempts` times in all. After
+    that, or after a failed request, the passages stay whole. Source: Xu et al. 2024, "RECOMP", section 3: compression
+    by selection, empty if nothing helps. The selection by a prompt is ours.
     """
 
     llm: LLM

@@ -94,7 +94,7 @@ class Beir:
 def _missing_root(name: str) -> str:
     text = f"root: is empty, expected the folder of {_EXPECTED}"
     names = f"one of {', '.join(sorted(NAMED_SETS))}"
-    return f"{text}; or set dataset.name to {names}" + ("" if name == "beir" else f", got {name!r}")
+    return f"{text}. Set it, or set dataset.name to {names}" + ("" if name == "beir" else f", got {name!r}")
 
 
 def _find_qrels(root: Path) -> Path:

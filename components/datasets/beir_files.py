@@ -68,7 +68,7 @@ def read_qrels(file: Path) -> Qrels:
     scores of a document for one query.
     """
     if not require_file(file, _EXPECTED_QRELS).stat().st_size:
-        raise DataError(f"{file}: has no bytes, expected {_EXPECTED_QRELS}. Fetch it again")
+        raise DataError(f"{file}: has no bytes, expected {_EXPECTED_QRELS}. Fetch it again.")
     scores: dict[str, dict[str, int]] = {}
     n_repeated = 0
     for number, line in read_lines(file, _EXPECTED_QRELS):

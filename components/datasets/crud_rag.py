@@ -130,7 +130,7 @@ class CrudRag:
         if others := [file.name for file in files if not _CORPUS_FILE.fullmatch(file.name)]:
             raise DataError(
                 f"{folder}: contains the files {_quote_names(others)}, expected the names documents_..._part_<number>, "
-                f"as published, part_<number> or part: {_EXPECTED_CORPUS}. Move other files elsewhere; rename "
+                f"as published, part_<number> or part: {_EXPECTED_CORPUS}. Move other files elsewhere. Rename "
                 "files of documents."
             )
         if not files:

@@ -14,7 +14,7 @@ from components.errors import DataError
 _LIST_OF_TEXTS = re.compile(r"\s*\[\s*[\"'“”„‘«]")
 """The beginning of a list of texts, also with quotation marks that a program replaced."""
 
-_WRITE_LIST = 'several are written ["one", "another"]'
+_WRITE_LIST = 'Write several as ["one", "another"]'
 
 
 def find_delimiter(text: str) -> str:
@@ -73,8 +73,8 @@ def texts_in(cell: str) -> list[str]:
         values = read_value(cell)
     except JSONDecodeError as error:
         if _LIST_OF_TEXTS.match(cell):
-            raise ValueError(f"no list of texts ({error}); {_WRITE_LIST}") from error
+            raise ValueError(f"no list of texts ({error}). {_WRITE_LIST}") from error
         return [cell]
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise ValueError(f"a list with values that are no texts; {_WRITE_LIST}")
+        raise ValueError(f"a list with values that are no texts. {_WRITE_LIST}")
     return values

@@ -177,7 +177,7 @@ _ITEM = re.compile(r"^\s*\d{1,2}[.)、](?=\s|\D)", re.MULTILINE)
 
 @lru_cache(maxsize=20_000)
 def _addition(question: str, reference: str) -> _Addition:
-    """Return what the reference adds to its question; all of its words and numbers if it adds nothing.
+    """Return the words and numbers that the reference adds to its question; all of them if it adds nothing.
 
     English function words and single Chinese characters say little. They are left out if anything else is added.
     """

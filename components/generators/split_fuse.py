@@ -44,9 +44,9 @@ class SplitFuse:
     the model fuses the two answers. A single passage is never split. If one half has no text (empty, refused), the
     answer of the other half is used. A failed request fails the answer.
 
-    `instruction` has the places {question} (in a conversation with the earlier turns) and {answers}, numbered from 1.
-    Source: Lee and Roh 2024, "Multi-Reranker", section 3.3 and algorithm 1. Their limit includes the query; here it
-    covers only the passages, like `context.max_tokens`.
+    `instruction` has the placeholders {question} (in a conversation with the earlier turns) and {answers}, numbered
+    from 1. Source: Lee and Roh 2024, "Multi-Reranker", section 3.3 and algorithm 1. Their limit includes the query;
+    here it covers only the passages, like `context.max_tokens`.
     """
 
     system: str

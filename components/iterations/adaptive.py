@@ -30,10 +30,11 @@ _SCHEMA: Mapping[str, Json] = {
 class AdaptiveSearches:
     """A language model says before the first search whether a question needs none, one or several searches.
 
-    `instruction` has the place {question}. The reply is a JSON object with `searches`: "none", "one" or "several". A
-    question that needs none gets no passages. `then` decides about the further searches of those that need several.
-    A reply that cannot be read after `max_attempts` requests, the later ones with `reminder`, leads to one search.
-    Source: Jeong et al. 2024, "Adaptive-RAG", section 3.2. Its classifier is trained; here a prompt of ours classifies.
+    `instruction` has the placeholder {question}. The reply is a JSON object with `searches`: "none", "one" or
+    "several". A question that needs none gets no passages. `then` decides about the further searches of those that need
+    several. A reply that cannot be read after `max_attempts` requests, the later ones with `reminder`, leads to one
+    search. Source: Jeong et al. 2024, "Adaptive-RAG", section 3.2. Its classifier is trained; here a prompt of ours
+    classifies.
     """
 
     llm: LLM

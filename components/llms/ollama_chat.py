@@ -118,11 +118,11 @@ class OllamaChat:
             digests = {text_in(model, "name").removesuffix(":latest"): text_in(model, "digest") for model in models}
         except (LookUpFailed, Malformed) as error:
             return [
-                f"digest: {self.base_url} does not list its models ({error}); start `ollama serve`, or set digest=''"
+                f"digest: {self.base_url} does not list its models ({error}). Start `ollama serve`, or set digest=''"
             ]
         digest = digests.get(self.model.removesuffix(":latest"))
         if digest is None:
-            return [f"model: Ollama has no {self.model!r}; download it with: ollama pull {self.model}"]
+            return [f"model: Ollama has no {self.model!r}. Download it with: ollama pull {self.model}"]
         if not digest.removeprefix("sha256:").startswith(self.digest.removeprefix("sha256:")):
             return [
                 f"digest: got {self.digest!r}, but {self.model!r} is {digest[:12]} on the server, expected equal "

@@ -99,9 +99,9 @@ class VllmChat:
                 f"command: {self.command!r} is a folder, expected the program in it, e.g. {program / 'bin' / 'vllm'}"
             ]
         if is_path and program.exists():
-            return [f"command: {self.command!r} is not executable; allow it with: chmod +x {shlex.quote(str(program))}"]
+            return [f"command: {self.command!r} is not executable. Allow it with: chmod +x {shlex.quote(str(program))}"]
         return [
-            f"command: the program {self.command!r} does not exist; install vLLM in a separate environment (python -m "
+            f"command: the program {self.command!r} does not exist. Install vLLM in a separate environment (python -m "
             "venv ~/vllm && ~/vllm/bin/pip install vllm) and set llm.command=~/vllm/bin/vllm"
         ]
 

@@ -40,11 +40,13 @@ def key_problems(variable: str) -> list[str]:
                 "itself"
             ]
         return [
-            f"api_key_env: the environment variable {variable} is not set; set it (export {variable}=...), name "
-            'another variable, or use api_key_env="" for a server without a key'
+            f"api_key_env: the environment variable {variable} is not set. Set it (export {variable}=...), name "
+            'another variable, or use api_key_env="" for a server without a key.'
         ]
     if not (key.isascii() and key.isprintable()):
-        return [f"api_key_env: the key in {variable} contains characters that HTTP headers do not allow; copy it again"]
+        return [
+            f"api_key_env: the key in {variable} contains characters that HTTP headers do not allow. Copy it again."
+        ]
     return []
 
 
@@ -80,10 +82,10 @@ def _is_proxy(address: str) -> bool:
 def url_problems(url: str, example: str = "http://localhost:8000/v1") -> list[str]:
     """Return one message if an address is unusable or contains a secret, else []."""
     if "@" in url:
-        return ["base_url: holds a user name or password; use api_key_env for the key"]
+        return ["base_url: holds a user name or password. Use api_key_env for the key."]
     if "?" in url or "#" in url:  # results show the address, and it could contain a key
         return [
-            f'base_url: has a part after "?" or "#", expected an address such as {example}; use api_key_env for a key'
+            f'base_url: has a part after "?" or "#", expected an address such as {example}. Use api_key_env for a key.'
         ]
     try:
         parts = urlsplit(url or OPENAI)

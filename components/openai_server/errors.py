@@ -230,7 +230,7 @@ def _story(error: Exception) -> str:
     match error:
         case HttpError(status=407):
             reason = _message_in(error.body)
-            return f"HTTP 407: the proxy refuses the request ({reason}); check the proxy's user and password"
+            return f"HTTP 407: the proxy refuses the request ({reason}). Check the proxy's user and password."
         case HttpError():
             return f"HTTP {error.status}: {_message_in(error.body)}"
         case BrokenProtocol():

@@ -27,12 +27,12 @@ def next_address(address: str, status: int, location: str) -> str:
         raise Redirected(
             status,
             mask_text(
-                f"{here} redirects to {there}, another server, which got neither the request nor the key; to use "
+                f"{here} redirects to {there}, another server, which got neither the request nor the key. To use "
                 "that server, give its address as base_url"
             ),
         )
     if status == _ASKS_FOR_A_PAGE:
-        raise Redirected(status, f"{here} redirects to a page, expected an answer; check the path of base_url")
+        raise Redirected(status, f"{here} redirects to a page, expected an answer. Check the path of base_url")
     return target
 
 

@@ -20,13 +20,13 @@ _EARLIER_S = 5.0
 _ADVICE = {
     ErrorClass.TIMEOUT: "If the server is slow, raise {0}.timeout_s or lower {0}.concurrency",
     ErrorClass.RATE_LIMIT: "Set {0}.max_requests_per_minute or {0}.max_tokens_per_minute to the account's limits, or "
-    "lower {0}.concurrency",
-    ErrorClass.CONNECTION: "If the server is overloaded, lower {0}.concurrency; if it moved, correct its address",
+    "lower {0}.concurrency.",
+    ErrorClass.CONNECTION: "If the server is overloaded, lower {0}.concurrency. If it moved, correct its address.",
 }
 _OF_BATCHES = frozenset({"embedder", "reranker"})
 """Groups whose requests hold `batch_size` texts."""
 
-_OTHERWISE = "If this continues, see the server's log; {0}.max_retries and {0}.backoff_s control the retries"
+_OTHERWISE = "If this continues, see the server's log. {0}.max_retries and {0}.backoff_s control the retries."
 
 
 class RetryReport:

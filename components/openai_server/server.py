@@ -213,11 +213,11 @@ class Server:
         if isinstance(error, Encrypted):
             text += f"; the server speaks TLS: use https:// in {self.settings}.base_url"
         if isinstance(error, CertificateExpired):
-            text += "; the server's certificate has expired: renew it there"
+            text += "; the server's certificate has expired. Renew it there."
         elif isinstance(error, Untrusted):
             text += (
-                f"; {_unread_authorities()}set SSL_CERT_FILE to a file with the certificate of the authority that "
-                f"signed it, or {self.settings}.base_url to the host that the certificate names"
+                f"{_unread_authorities()}. Set SSL_CERT_FILE to a file with the certificate of the authority that "
+                f"signed it, or {self.settings}.base_url to the host that the certificate names."
             )
         return text
 
@@ -227,7 +227,7 @@ def _unread_authorities() -> str:
     file = os.environ.get("SSL_CERT_FILE", "")
     if not file or (Path(file).is_file() and os.access(file, os.R_OK)):
         return ""
-    return f"SSL_CERT_FILE={file} is missing or cannot be read; "
+    return f"; SSL_CERT_FILE={file} is missing or cannot be read"
 
 
 def server_of(component: object) -> Server:

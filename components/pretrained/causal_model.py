@@ -98,8 +98,8 @@ class CausalModel:
                 yield self._batch([(row, prompts[row]) for row in rows.tolist()], drawing)
             except torch.OutOfMemoryError as error:
                 raise ComponentError(
-                    f"batch_tokens: a batch of {max_tokens} tokens does not fit into the memory of {network.device}; "
-                    f"try {max(max_tokens // 2, 1)} ({str(error).partition('. ')[0]})"
+                    f"batch_tokens: a batch of {max_tokens} tokens does not fit into the memory of {network.device}. "
+                    f"Try {max(max_tokens // 2, 1)} ({str(error).partition('. ')[0]})"
                 ) from error
 
     def _batch(self, batch: Sequence[tuple[int, ModelPrompt]], drawing: Drawing) -> list[GeneratedText]:
@@ -244,7 +244,7 @@ def _load(model: str, revision: str, settings: CausalModel) -> tuple[Any, Any]:
     on_device = torch_device(settings.device)
     if settings.dtype is not Dtype.FLOAT32 and on_device == "cpu" and not cpu_computes(settings.dtype):
         log.warning(
-            "model %s: this CPU has no instructions for %s, which makes it several times slower; use dtype=float32",
+            "model %s: this CPU has no instructions for %s, which makes it several times slower. Use dtype=float32",
             model,
             settings.dtype,
         )

@@ -41,14 +41,14 @@ def template_problems(model: str, chat_template: str) -> list[str]:
     if not template:
         return [f"model: {missing_template(model)}"]
     error = _template_error(template)
-    return [f"model: the chat template of {model!r} {error}; set `chat_template` to another"] if error else []
+    return [f"model: the chat template of {model!r} {error}. Set `chat_template` to another."] if error else []
 
 
 def missing_template(model: str) -> str:
     """Return the message for a model without a chat template."""
     return (
-        f"{model!r} has no chat template: is it a base model? Expected a model tuned for chats, or a template in "
-        "`chat_template`"
+        f"{model!r} has no chat template, as base models have none, expected a model tuned for chats. Choose one, or "
+        "set `chat_template`"
     )
 
 
@@ -74,7 +74,9 @@ def folder_template(model: str) -> str | None:
 
 @cache
 def _template_error(template: str) -> str:
-    """Return why a template cannot write a question as a prompt, "" if it can. Imports transformers but not torch."""
+    """Return the reason why a template cannot write a question as a prompt, "" if it can. Imports transformers but not
+    torch.
+    """
     from transformers.utils.chat_template_utils import render_jinja_template
 
     messages = [{"role": "user", "content": _QUESTION}]

@@ -73,7 +73,7 @@ def tokenizer_problems(model: str) -> list[str]:
     folder = local_folder(model)
     if folder is None or not folder.is_dir() or any(True for name in _TOKENIZERS for _ in folder.rglob(name)):
         return []
-    return [f"model: {folder} has no tokenizer, e.g. {_TOKENIZERS[0]}; copy it from the source of the weights"]
+    return [f"model: {folder} has no tokenizer, e.g. {_TOKENIZERS[0]}. Copy it from the source of the weights."]
 
 
 def checkpoint_problems(model: str, revision: str, packages: Sequence[str], needed_by: str) -> list[str]:
@@ -177,7 +177,8 @@ def reading_files(model: str, revision: str, *, trusted: bool = False) -> Iterat
     if missing:
         raise ComponentError(
             f"model {model!r} lacks {len(missing)} of its weights, e.g. {missing[0]}, which would be random, "
-            "expected a complete model. Is this a checkpoint of another kind of model, or only a part of one?"
+            "expected a complete model. The folder may be incomplete, or a checkpoint of another kind of model. Choose "
+            "another model, or fetch it again."
         )
 
 

@@ -70,7 +70,7 @@ def side_prefix(model: str, revision: str, side: Side, override: str | None) -> 
 
 @dataclass(frozen=True)
 class SentenceEncoder:
-    """A model and its way to read texts. `max_length` is in tokens, including special tokens; None for the model's own
+    """A model and how it tokenizes texts. `max_length` is in tokens, including special tokens; None for the model's own
     limit.
     """
 

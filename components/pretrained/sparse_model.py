@@ -44,7 +44,7 @@ _MAX_LOGITS = {"cpu": 2**26, "gpu": 2**29}
 
 @dataclass(frozen=True)
 class SparseModel:
-    """A model and its way to read texts. `max_length` is in tokens, including special tokens; None for the model's own
+    """A model and how it tokenizes texts. `max_length` is in tokens, including special tokens; None for the model's own
     limit. A text keeps its `max_weights` largest weights; None for the number in the model's files.
     """
 

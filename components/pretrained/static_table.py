@@ -78,7 +78,7 @@ def load_static_table(model: str, revision: str) -> StaticTable:
     else:
         raise ComponentError(
             f"model {model!r} has the tensors {', '.join(sorted(tensors)[:3])}, expected a table of static embeddings "
-            "('embeddings' or 'embedding.weight'); for other models set embedder=sentence_transformers"
+            "('embeddings' or 'embedding.weight'). For other models set embedder=sentence_transformers"
         )
     # Not the size of the vocabulary: its ids may have gaps, and SciPy does not check the bounds of the table.
     n_ids = 1 + max(tokenizer.get_vocab().values(), default=-1)
@@ -90,7 +90,8 @@ def load_static_table(model: str, revision: str) -> StaticTable:
     if not np.isfinite(table).all():
         n_bad = int((~np.isfinite(table)).any(axis=1).sum())
         raise ComponentError(
-            f"model {model!r} has {n_bad} rows that are not finite, expected numbers: is the file damaged?"
+            f"model {model!r} has {n_bad} rows that are not finite, expected numbers. The file is probably damaged. "
+            "Download it again."
         )
     return StaticTable(tokenizer, np.ascontiguousarray(table, dtype=np.float32), unknown)
 

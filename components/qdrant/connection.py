@@ -41,13 +41,13 @@ def connect(base_url: str, api_key_env: str, timeout_s: float, settings: str) ->
             HTTPStatus.UNAUTHORIZED,
             HTTPStatus.FORBIDDEN,
         ):
-            problem, remedy = "refuses the key", f"name the variable that holds it as {settings}.api_key_env"
+            problem, remedy = "refuses the key", f"Name the variable that holds it as {settings}.api_key_env"
         elif isinstance(error, ResponseHandlingException):
             problem = f"does not answer ({_one_line(error.source)})"
-            remedy = "start it (docker run -p 6333:6333 qdrant/qdrant), or set its address"
+            remedy = "Start it (docker run -p 6333:6333 qdrant/qdrant), or set its address."
         else:
-            problem, remedy = f"refuses ({_one_line(error)})", "see its log"
-        message = f"{settings}.base_url: the Qdrant server at {base_url} {problem}; {remedy}"
+            problem, remedy = f"refuses ({_one_line(error)})", "See its log."
+        message = f"{settings}.base_url: the Qdrant server at {base_url} {problem}. {remedy}"
         key = key_in(api_key_env)
         raise ComponentError(message.replace(key, HIDDEN) if key else message) from None
 

@@ -31,7 +31,7 @@ def _redirect(response: "Response") -> str:
         next_address(str(response.url), response.status_code, response.headers.get("location", ""))
     except Redirected as error:
         return str(error.body)
-    return "redirects to another path; give that address as base_url"
+    return "redirects to another path. Give that address as base_url"
 
 
 def _limit(stream: object) -> "SyncByteStream":

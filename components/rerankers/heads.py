@@ -18,7 +18,7 @@ def require_one_score(model: str, network: Any, n_scores: int) -> None:
     if not architecture.endswith(_KINDS):
         raise ComponentError(
             f"model {model!r} is a {architecture}, expected a reranker: a ...{_KINDS[0]} that was trained to "
-            f"rerank, or a ...{_KINDS[1]}; set embedder.model for a model that embeds texts"
+            f"rerank, or a ...{_KINDS[1]}. Set embedder.model for a model that embeds texts."
         )
     if n_scores != 1:
         raise ComponentError(
@@ -42,6 +42,6 @@ def require_torch_activation(model: str, revision: str) -> None:
     for name in map(str, filter(None, names)):
         if not name.startswith("torch.nn.modules."):
             raise ComponentError(
-                f"model {model!r}: its files name {name} as the activation, expected a class of torch.nn.modules; set "
-                "reranker.activation=none or sigmoid"
+                f"model {model!r}: its files name {name} as the activation, expected a class of torch.nn.modules. Set "
+                "reranker.activation=none or sigmoid."
             )

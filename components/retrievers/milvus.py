@@ -88,12 +88,12 @@ class MilvusCollection(ExistingCollection):
             client = MilvusClient(self.base_url, timeout=self.timeout_s, **login)
         except MilvusException as error:
             remedy = (
-                "one process at a time can open a database of Milvus Lite, so set run.workers=1"
+                "Only one process at a time can open a database of Milvus Lite: set run.workers=1"
                 if self.is_local
-                else "start the server, or set its address, and retriever.api_key_env if it needs a login"
+                else "Start the server, or set its address, and retriever.api_key_env if it needs a login."
             )
             raise ComponentError(
-                f"retriever.base_url: Milvus at {self.base_url} cannot be opened ({self._message(error)}); {remedy}"
+                f"retriever.base_url: Milvus at {self.base_url} cannot be opened ({self._message(error)}). {remedy}"
             ) from None
         try:
             yield client

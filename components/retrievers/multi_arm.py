@@ -85,7 +85,7 @@ class MultiArm:
         weights = getattr(self.rule, "weights", ())
         if _supports_weights(self.rule) and weights:
             problems.append(
-                f"rule.weights: got {list(weights)}, expected []; set `weights` of the retriever by name instead"
+                f"rule.weights: got {list(weights)}, expected []. Set `weights` of the retriever by name instead."
             )
         elif not _supports_weights(self.rule) and len({self._weight(name) for name in self.searches} - {0}) > 1:
             problems.append(

@@ -54,7 +54,7 @@ class Pgvector(ExistingIndex):
         problems = self.problems("sql")
         quoted = "".join(_QUOTED.findall(self.sql))
         problems += [
-            f"sql: has {sign} inside quotes, where it is text; write {sign} without quotes, as in '%' || {sign} || '%'"
+            f"sql: has {sign} inside quotes, where it is text. Write {sign} without quotes, as in '%' || {sign} || '%'"
             for sign in _PARAMETERS
             if sign in quoted
         ]
@@ -69,8 +69,8 @@ class Pgvector(ExistingIndex):
             )
         elif not key_in(self.dsn_env):
             problems.append(
-                f"dsn_env: the environment variable {self.dsn_env} is not set; set it "
-                f"(export {self.dsn_env}=postgresql://USER:PASSWORD@HOST/DATABASE), or name another one"
+                f"dsn_env: the environment variable {self.dsn_env} is not set. Set it "
+                f"(export {self.dsn_env}=postgresql://USER:PASSWORD@HOST/DATABASE), or name another one."
             )
         elif character := _unescaped_in_password(key_in(self.dsn_env)):
             problems.append(
@@ -122,7 +122,7 @@ class Pgvector(ExistingIndex):
         except psycopg.errors.QueryCanceled as error:
             raise ComponentError(
                 f"retriever=pgvector: a search took longer than retriever.timeout_s={self.timeout_s:g} "
-                f"({self._one_line(error)}); give it more time, or add an index to the table"
+                f"({self._one_line(error)}). Give it more time, or add an index to the table."
             ) from None
         except psycopg.Error as error:
             raise ComponentError(

@@ -71,7 +71,7 @@ class SupportedAfter:
         return {}
 
     def judge(self, judged: Sequence[JudgeInput], prepared: JudgePreparation, ask: Ask) -> Judgements:
-        """Return whether each answer is supported. The remarks are the verdicts."""
+        """Return True for each answer that is supported. The remarks are the verdicts."""
         has_claims = [bool(item.answer.strip()) and not is_refusal(item.answer) for item in judged]
         verdicts = iter(self.reviser.check_answers([*compress(judged, has_claims)], ask))
         checks = [next(verdicts) if has_own else AnswerCheck(None) for has_own in has_claims]

@@ -23,12 +23,12 @@ from components.secrets.names import (
     names_secret,
 )
 
-_INSTEAD = "name the environment variable that holds it, as api_key_env=MY_KEY does"
+_INSTEAD = "Name the environment variable that holds it, as api_key_env=MY_KEY does."
 _INSTEAD_OF = {
-    "uri": "set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD instead",
-    "store_dir": "set the environment variables of the service instead (for s3: AWS_ACCESS_KEY_ID, "
-    "AWS_SECRET_ACCESS_KEY, AWS_ENDPOINT_URL)",
-    "documents": "give a folder of this machine",
+    "uri": "Set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD instead.",
+    "store_dir": "Set the environment variables of the service instead (for s3: AWS_ACCESS_KEY_ID, "
+    "AWS_SECRET_ACCESS_KEY, AWS_ENDPOINT_URL).",
+    "documents": "Give a folder of this machine.",
 }
 """Advice by the name of a field."""
 
@@ -52,7 +52,7 @@ _IN_HEADER = re.compile(r"""\b(?:Bearer|Basic|(?:X-)?API-?Key:)\s+(?!["'$])[^\s"
 
 
 def secret_in(text: str) -> str:
-    """Return how a line of a script contains a secret, without repeating it; "" if it seems to contain none."""
+    """Describe the secret in a line of a script without repeating it; "" if it seems to contain none."""
     for given in _GIVEN.finditer(text):
         name = given["set"] or given["option"] or given["told"] or given["read"]
         if names_secret(name) and _is_written_out(given["value"]):
@@ -67,14 +67,14 @@ def secret_in(text: str) -> str:
 def misplaced_secrets(config: Json, mask: Mask | None = None, path: str = "") -> Iterator[str]:
     """Yield one error per secret in a configuration, without repeating it.
 
-    A secret is the value of a field whose name indicates one, anything that `mask_text` would hide, or a key in place of
-    the name of an environment variable. Strings with JSON are searched too.
+    A secret is the value of a field whose name indicates one, anything that `mask_text` would hide, or a key in place
+    of the name of an environment variable. Strings with JSON are searched too.
     """
     mask = mask or current_mask()
     if isinstance(config, Mapping):
         for name, value in config.items():
             if mask.message(str(name)) != name:
-                yield f"{path or 'a field'}: the name of a field holds a secret; {_INSTEAD}"
+                yield f"{path or 'a field'}: the name of a field holds a secret. {_INSTEAD}"
             else:
                 means = path.rpartition(".")[2] if name == "value" else str(name)  # `password: {value: ...}`
                 yield from _misplaced_in_field(means, value, mask, f"{path}.{name}" if path else str(name))
@@ -117,7 +117,7 @@ def misplaced_in_override(override: str, mask: Mask | None = None) -> str:
     bare = value.strip("'\"")
     mask = mask or current_mask()
     if mask.message(key) != key:
-        return f"an override holds a secret; {_INSTEAD}"
+        return f"an override holds a secret. {_INSTEAD}"
     name = key.rpartition(".")[2]
     return next(_misplaced_in_field(name, bare, mask, key), "")
 
@@ -131,17 +131,17 @@ def _problem(name: str, value: str, mask: Mask) -> str:
     """Return the error for a string in a field, "" for none."""
     if mask.holds_known(value) and not USERINFO.search(value):
         return (
-            f"holds the secret of the environment variable {find_variable(value)}; {_INSTEAD}, or unset or rename the "
-            "variable if it is no secret"
+            f"holds the secret of the environment variable {find_variable(value)}. {_INSTEAD} If it is no "
+            "secret, unset or rename the variable."
         )
     if name.lower().endswith("_env") and value and not is_variable_name(value) and may_be_secret(value):
         return "holds text that looks like a key, expected the name of the environment variable that holds the key"
     if (field_names_secret(name, value) or gives_access(name, value)) and _is_written_out(value):
-        return f"a secret cannot be in a configuration, which is stored with the results; {_INSTEAD}"
+        return f"a secret cannot be in a configuration, which is stored with the results. {_INSTEAD}"
     is_shaped = (not _FETCHES.search(value) and mask.message(value) != value) or mask.holds_known(value)
     if is_shaped or _names_option(value):
         instead = _INSTEAD_OF.get(name, _INSTEAD)
-        return f"holds a user name or password, a key or a token, and is stored with the results; {instead}"
+        return f"holds a user name or password, a key or a token, and is stored with the results. {instead}"
     return ""
 
 

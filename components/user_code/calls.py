@@ -100,7 +100,7 @@ def function_problems(
     if not callable(function):
         return [f"which is a {type(function).__name__}, expected a function"]
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
-        return ["which is asynchronous, expected a plain function; wrap it with asyncio.run"]
+        return ["which is asynchronous, expected a plain function. Wrap it with asyncio.run"]
     if optional and optional in parameters:
         return [f"whose parameter `{optional}` is given by the sweep, expected another name in {group}.parameters"]
     options: Mapping[str, Any] = {optional: None} if optional and has_parameter(function, optional) else {}
@@ -111,7 +111,7 @@ def function_problems(
     except TypeError as error:
         name = getattr(function, "__name__", "function")
         arguments = ", ".join([*([first] if first else []), *(f"{parameter}=..." for parameter in parameters)])
-        return [f"which cannot be called as {name}({arguments}): {error}; see docs/own-pipeline.md"]
+        return [f"which cannot be called as {name}({arguments}): {error}. See docs/own-pipeline.md"]
     return []
 
 

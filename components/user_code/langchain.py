@@ -115,18 +115,18 @@ def _chain_problems(runnable: "Runnable[Any, Any]", question_key: str, history_k
     from langchain_core.retrievers import BaseRetriever
 
     if isinstance(runnable, BaseRetriever):
-        return ["which is a retriever, and gives no answer; use it as retriever=langchain retriever.runnable=..."]
+        return ["which is a retriever, and gives no answer. Use it as retriever=langchain retriever.runnable=..."]
     if question_key:
         return []
     keys, required, is_mapping = _variables(runnable)
     key, earlier = _input_keys(runnable, question_key, history_key)
     if not key and (keys or is_mapping):
         names = f"a mapping with {', '.join(keys)}" if keys else "a mapping"
-        return [f"whose input is {names}; set pipeline.question_key to the name of the question in it"]
+        return [f"whose input is {names}. Set pipeline.question_key to the name of the question in it."]
     if missing := [name for name in required if name not in (key, earlier)]:
         return [
-            f"whose input also needs {', '.join(missing)}, which a question does not have; give the chain that finds "
-            f"{'it' if len(missing) == 1 else 'them'}, or set pipeline.question_key if it needs only the question"
+            f"whose input also needs {', '.join(missing)}, which a question does not have. Give the chain that finds "
+            f"{'it' if len(missing) == 1 else 'them'}, or set pipeline.question_key if it needs only the question."
         ]
     return []
 

@@ -104,11 +104,11 @@ def _kind_problems(value: object, group: str) -> list[str]:
     if isinstance(value, engine) or (group == "retriever" and isinstance(value, retriever)):
         return []
     if isinstance(value, retriever):
-        return ["which is a retriever, and gives no answer; use it as retriever=llama_index retriever.engine=..."]
+        return ["which is a retriever, and gives no answer. Use it as retriever=llama_index retriever.engine=..."]
     if _is_known(value):
         return [
-            "which is a chat engine, whose memory all calls would share; make one per question in a function "
-            "(pipeline=python), or give its query engine"
+            "which is a chat engine, whose memory all calls would share. Make one per question in a function "
+            "(pipeline=python), or give its query engine."
         ]
     return [f"which is a {type(value).__name__}, expected {_OF_GROUP[group]}, {_OR_FUNCTION}"]
 

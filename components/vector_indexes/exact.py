@@ -92,7 +92,7 @@ def best(
 
 
 def _obstacle(n: int) -> str:
-    """Return why a search cannot run on a GPU and what to do about it, "" if it can."""
+    """Return the reason why a search cannot run on a GPU, with the remedy, "" if it can."""
     if not n_gpus():
         return f"FAISS finds no GPU here: {_remedy()}"
     if n > _MAX_GPU_HITS:

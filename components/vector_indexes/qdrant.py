@@ -142,7 +142,7 @@ class Qdrant:
             time.sleep(_POLL_INTERVAL_S)
         if status is models.CollectionStatus.RED:
             raise ComponentError(
-                f"{self._label(name)}: the server reports a failure (status red); see the server's log"
+                f"{self._label(name)}: the server reports a failure (status red). See the server's log."
             )
 
     def lost(self, index: Arrays) -> list[str]:

@@ -79,7 +79,7 @@ def _call(command: Callable[[], object]) -> None:
             raise
         sys.stderr.write(
             f"{error.object[error.start]!a}: the locale's encoding, {encoding}, has no such character "
-            "in names of files and arguments; set PYTHONUTF8=1, or a locale such as LC_ALL=C.UTF-8\n"
+            "in names of files and arguments. Set PYTHONUTF8=1, or a locale such as LC_ALL=C.UTF-8\n"
         )
         sys.exit(EXIT_NOT_RUN)
     if is_output_lost():

@@ -23,7 +23,7 @@ def write_text(path: Path, text: str) -> None:
         is_elsewhere = path.is_symlink() or (path.exists() and not path.is_file())
         (Path.write_bytes if is_elsewhere else write_whole)(path, text.encode())
     except OSError as error:
-        raise DataError(f"{path}: cannot be written ({error.strerror or error}); choose another path") from error
+        raise DataError(f"{path}: cannot be written ({error.strerror or error}). Choose another path.") from error
 
 
 def require_other_files(inputs: Iterable[Path], *outputs: Path | None) -> None:
@@ -31,7 +31,7 @@ def require_other_files(inputs: Iterable[Path], *outputs: Path | None) -> None:
     taken = {path.resolve() for path in inputs}
     for path in filter(None, outputs):
         if path.resolve() in taken:
-            raise DataError(f"{path}: would overwrite another file of this command; choose another path")
+            raise DataError(f"{path}: would overwrite another file of this command. Choose another path.")
         taken.add(path.resolve())
 
 

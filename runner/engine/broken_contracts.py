@@ -15,7 +15,7 @@ def class_name(cls: type) -> str:
 
 def broken_contract(component: object, problem: str, remedy: str = "Fix the class") -> ComponentError:
     """Return an error that names the class of a component, the problem, and the remedy."""
-    return ComponentError(f"{class_name(type(component))}: {problem}. {remedy}")
+    return ComponentError(f"{class_name(type(component))}: {problem.removesuffix('.')}. {remedy}")
 
 
 @contextmanager

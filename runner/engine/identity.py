@@ -52,7 +52,9 @@ def _describe_component(component: object, without: Collection[str], code_of: Co
         "version": getattr(component, "version", 0),
     }
     if "<locals>" in type(component).__qualname__:
-        raise broken_contract(component, "its name may be shared, so no key tells it apart", "Define it in a module")
+        raise broken_contract(
+            component, "other classes may have the same name, so no key can identify it", "Define it in a module"
+        )
     content = _content_of(component)
     for name in _meaningful_fields(component):
         if name not in without and not (content and _names_folder(component, name)):

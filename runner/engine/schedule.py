@@ -206,10 +206,11 @@ class _Schedule:
         stage = self._stages[lost.key]
         self._n_losses[lost.key] += 1
         if self._n_losses[lost.key] < N_LOSSES:
-            log.warning("%s: %s; trying it again", stage.title, lost.why)
+            log.warning("%s: %s; trying it again", stage.title, lost.why.removesuffix("."))
             self._waiting.add_again(stage)
             return None
-        return StageRun(stage.key, stage.kind, error=f"{stage.title}: {lost.why}; it was tried {N_LOSSES} times")
+        error = f"{stage.title}: {lost.why.removesuffix('.')}; it was tried {N_LOSSES} times"
+        return StageRun(stage.key, stage.kind, error=error)
 
     def _finish(self, first: StageRun) -> Iterator[StageRun]:
         """Yield the outcome of a stage and of the stages that fail with it. Release the stages that were waiting for

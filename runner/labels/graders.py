@@ -24,7 +24,7 @@ def labelled_graders(config: Mapping[str, Json], items: Sequence[LabelledItem]) 
     if unknown := [name for name in labelled if name not in graders]:
         raise ConfigError(
             f"--judge: got labels of {', '.join(unknown)}, which this judge does not grade; it grades "
-            f"{', '.join(graders) or 'nothing'}; choose another judge, or remove these labels"
+            f"{', '.join(graders) or 'nothing'}. Choose another judge, or remove these labels."
         )
     for item in items:
         for name, label in item.labels.items():

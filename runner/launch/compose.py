@@ -53,20 +53,20 @@ def explain_error(error: Exception, overrides: Sequence[str]) -> str:
         return replaced
     unknown = re.search(r"Could not override '([\w.@/]+)'", message)
     if unknown and f"~{(group := unknown[1].partition('.')[0])}" in overrides:
-        return f"~{group}: removes the group that {unknown[1]} belongs to; leave one of the two out"
+        return f"~{group}: removes the group that {unknown[1]} belongs to. Leave one of the two out."
     if "hydra/launcher/joblib" in message:
         return f"{message}\nInstall it with: {install_command('joblib')}"
     if interpolation := re.search(r"Interpolation key '([\w.]+)' not found\s+full_key: ([\w.]+)", message):
         return f"{interpolation[2]}: takes the value of {_missing_field(interpolation[1])}"
     if "Error resolving interpolation '${language}'" in message:  # Hydra composes added options before all else
         return (
-            "an added option (+group@place=option) cannot depend on `language`; choose it at a place that the "
+            "an added option (+group@place=option) cannot depend on `language`. Choose it at a place that the "
             "YAML of the group names (group@place=option), as in reranker=cascade "
             "reranker@reranker.steps.last=llm_listwise"
         )
     twice = re.search(r"(?:Multiple values for )?([\w@./]+)(?:\. To override| appears more than once)", message)
     if twice:
-        return f"+{twice[1]}: the chosen option has a value for it already; leave out the plus: {twice[1]}=..."
+        return f"+{twice[1]}: the chosen option has a value for it already. Leave out the plus: {twice[1]}=..."
     missing = re.search(r"full_key: ([\w.]+)", message)  # `full_key` is the key, a parent, or a place inside the value
     if unknown and missing and missing[1].startswith(f"{unknown[1]}."):
         return f"{unknown[1]}: {missing[1]} does not exist yet; to add it, begin with a plus: +{unknown[1]}=..."
@@ -84,7 +84,7 @@ def _replaced_settings(overrides: Sequence[str]) -> str:
     for key, value in plain.items():
         node = settings.get(key)
         if isinstance(node, Mapping) and not files("conf").joinpath(key).is_dir():
-            return f"{key}: got {value}, expected a mapping; set one of its fields, e.g. {key}.{next(iter(node))}=..."
+            return f"{key}: got {value}, expected a mapping. Set one of its fields, e.g. {key}.{next(iter(node))}=..."
     return ""
 
 

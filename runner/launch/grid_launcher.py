@@ -177,7 +177,7 @@ def _require_no_plugins_here() -> None:
     if str(here) in sys.path and (here / "hydra_plugins").exists():
         raise ConfigError(
             [
-                f"hydra/launcher: its workers would import {here / 'hydra_plugins'}; rename it, or use "
+                f"hydra/launcher: its workers would import {here / 'hydra_plugins'}. Rename it, or use "
                 "hydra/launcher=grid"
             ]
         )
@@ -187,12 +187,12 @@ def _require_no_other_choice(launcher: Launcher, one_at_a_time: bool, max_batch_
     """Raise ConfigError for settings of Hydra's node that a search would ignore, and for Hydra's other launchers."""
     others = {"one_at_a_time": one_at_a_time, "max_batch_size": max_batch_size}
     problems = [
-        f"search: hydra.sweeper.{name} chooses cells too; leave it out, or use search=none"
+        f"search: hydra.sweeper.{name} chooses cells too. Leave it out, or use search=none"
         for name, is_set in others.items()
         if is_set
     ]
     if not isinstance(launcher, GridLauncher):
-        problems.append("search: one process must see all cells; use hydra/launcher=grid, or search=none")
+        problems.append("search: one process must see all cells. Use hydra/launcher=grid, or search=none")
     if problems:
         raise ConfigError(problems)
 
@@ -213,7 +213,7 @@ def _check(batches: Sequence[Sequence[Sequence[str]]], composer: JobComposer) ->
         if any(request.cell.run.report for request in requests):
             raise ConfigError(
                 [
-                    "run.report: needs hydra/launcher=grid, because other launchers run each cell by itself; leave it "
+                    "run.report: needs hydra/launcher=grid, because other launchers run each cell by itself. Leave it "
                     "out, and write the report afterwards: python -m analysis report SWEEP"
                 ]
             )

@@ -36,8 +36,9 @@ def check_axis(override: Override, max_cells: int) -> None:
     if override.value_type is ValueType.INTERVAL_SWEEP:
         raise ConfigError(
             [
-                f"{override.input_line}: got an interval, expected single values; list them, as in "
-                f"{override.get_key_element()}=64,128, or as range(64,129,step=64), or add search=random, greedy or tpe"
+                f"{override.input_line}: got an interval, expected single values. List them, as "
+                f"in {override.get_key_element()}=64,128, or as range(64,129,step=64), or add search=random, greedy "
+                "or tpe."
             ]
         )
     if override.value_type is ValueType.GLOB_CHOICE_SWEEP and not list(override.sweep_string_iterator()):
@@ -83,7 +84,7 @@ def require_fewer_cells(n_cells: int, max_cells: int) -> None:
     if n_cells > max_cells:
         raise ConfigError(
             [
-                f"the sweep has {n_cells:,} cells, more than hydra.sweeper.max_cells={max_cells} allows; use "
+                f"the sweep has {n_cells:,} cells, more than hydra.sweeper.max_cells={max_cells} allows. Use "
                 f"fewer values, or raise the limit: hydra.sweeper.max_cells={n_cells}"
             ]
         )

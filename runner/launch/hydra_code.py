@@ -49,7 +49,7 @@ _UNFIT: Mapping[str, str] = {
     ),
     "launcher": (
         "a plugin's launcher, which starts a process for each cell, though cells share most of their work. Use "
-        "executor=slurm or executor=ray instead; to try it anyway add run.plugins=[hydra_plugins]"
+        "executor=slurm or executor=ray instead. To try it anyway add run.plugins=[hydra_plugins]"
     ),
 }
 """Reasons to refuse third-party plugins of Hydra, by Hydra's node."""
@@ -81,7 +81,7 @@ def require_known_code(config: DictConfig) -> None:
     problems += _variable_problems(config)
     problems += [] if problems else _unlimited_sweepers(config)
     if "_target_" in config.hydra:
-        problems.append("hydra._target_: Hydra builds nothing here; remove it")
+        problems.append("hydra._target_: Hydra builds nothing here. Remove it.")
     for name in config.hydra:
         if name not in _GUARDED:
             problems += _stray_targets(config.hydra._get_node(name), f"hydra.{name}")
@@ -158,7 +158,7 @@ class _Reader:
         if node is None or node._is_none() or node._is_missing():
             return None
         if depth > _DEEPEST:
-            self._refuse(place, "refers to itself; write out the value")
+            self._refuse(place, "refers to itself. Write out the value.")
             return None
         if node._is_interpolation():
             return self._resolve(node, place, depth)
@@ -176,12 +176,12 @@ class _Reader:
         except (OmegaConfBaseException, RecursionError):
             if not text.replace("${hydra:", "${hydra.").startswith(_LATE):
                 self._refuse(
-                    place, f"got {text!r}, which cannot be resolved before Hydra builds it; write out the value"
+                    place, f"got {text!r}, which cannot be resolved before Hydra builds it. Write out the value."
                 )
             return text
         value = self.plain(referenced, place, depth + 1)
         if isinstance(value, str) and "${" in value:
-            self._refuse(place, f"got {text!r}, which resolves to another interpolation; write out the value")
+            self._refuse(place, f"got {text!r}, which resolves to another interpolation. Write out the value.")
         return value
 
     def _refuse(self, place: str, problem: str) -> None:
@@ -226,7 +226,7 @@ def _unlimited_sweepers(config: DictConfig) -> list[str]:
     if "executor" not in config or config.hydra.sweeper.get("_target_") != _BASIC_SWEEPER:
         return []
     return [
-        "hydra/sweeper: got basic, which does not limit the number of cells; leave hydra/sweeper out: grid, the "
+        "hydra/sweeper: got basic, which does not limit the number of cells. Leave hydra/sweeper out: grid, the "
         "default, takes the same axes and stops at hydra.sweeper.max_cells"
     ]
 
@@ -247,7 +247,7 @@ def _find_base(name: str) -> type:
 def _nested_targets(value: Json, place: str) -> Iterator[str]:
     for key, below in _items(value):
         if key == "_target_":
-            yield f"{place}._target_: got {below!r}; Hydra builds nothing else within this node; remove it"
+            yield f"{place}._target_: got {below!r}; Hydra builds nothing else within this node. Remove it."
         yield from _nested_targets(below, f"{place}.{key}")
 
 
@@ -264,7 +264,7 @@ def _stray_targets(node: Any, place: str) -> Iterator[str]:
         return
     if isinstance(node, DictConfig):
         if "_target_" in node:
-            yield f"{place}._target_: Hydra builds nothing here; remove it"
+            yield f"{place}._target_: Hydra builds nothing here. Remove it."
         for key in node:
             yield from _stray_targets(node._get_node(key), _below(place, key))
     elif isinstance(node, ListConfig):
@@ -284,5 +284,5 @@ def _variable_problems(config: DictConfig) -> Iterator[str]:
         if os.environ.get(name) != value:
             yield (
                 f"hydra.job.env_set.{name}: a configuration sets no environment variables, which decide what programs "
-                f"and libraries run; set {name} in the shell that starts the command"
+                f"and libraries run. Set {name} in the shell that starts the command."
             )

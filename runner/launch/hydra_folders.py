@@ -35,7 +35,7 @@ def require_results_folder(config: DictConfig) -> None:
 def _run_problems(config: DictConfig) -> Iterator[str]:
     written: object = config.hydra.run._get_node("dir")._value()
     if written != ".":
-        yield f"hydra.run.dir: got {written!r}, which does not move results; set run.results_dir={written} instead"
+        yield f"hydra.run.dir: got {written!r}, which does not move results. Set run.results_dir={written} instead."
 
 
 def _sweep_problems(config: DictConfig) -> Iterator[str]:
@@ -48,7 +48,7 @@ def _sweep_problems(config: DictConfig) -> Iterator[str]:
         folder = None
     if folder is None or folder.parent != Path(str(config.run.results_dir)).absolute():
         yield (
-            f"hydra.sweep.dir: got {written!r}, expected a folder in run.results_dir={config.run.results_dir}; to "
+            f"hydra.sweep.dir: got {written!r}, expected a folder in run.results_dir={config.run.results_dir}. To "
             "write results elsewhere set run.results_dir=FOLDER"
         )
 

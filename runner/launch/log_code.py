@@ -80,7 +80,7 @@ def _value_problems(value: Json, path: str, depth: int) -> Iterator[str]:
     if isinstance(value, Mapping):
         for key, below in value.items():
             if key in _REFUSED or (key in _MAKERS and depth != _DEPTH_OF_NODES):
-                yield f"{path}.{key}: logging builds nothing here; remove it"
+                yield f"{path}.{key}: logging builds nothing here. Remove it."
             yield from _value_problems(below, f"{path}.{key}", depth + 1)
     elif isinstance(value, list | tuple):
         for number, below in enumerate(value):

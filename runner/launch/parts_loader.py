@@ -166,7 +166,7 @@ class _CachingRepository(ConfigRepository):  # type: ignore[misc]
                 self.cache[key] = pickle.dumps(super().load_config(config_path))
             except (yaml.YAMLError, ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError
                 problem = " ".join(str(error).split())
-                raise HydraException(f"{config_path}: cannot be read as YAML ({problem}); fix the file") from None
+                raise HydraException(f"{config_path}: cannot be read as YAML ({problem}). Fix the file.") from None
         return pickle.loads(self.cache[key])  # noqa: S301 - this process created it
 
     def _require_plain(self, config_path: str) -> None:

@@ -15,7 +15,7 @@ def require_plain_yaml(content: bytes) -> None:
     Hydra does not recognise a header after a byte-order mark, and copies all that an alias stands for.
     """
     if content.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise ValueError("it begins with a byte-order mark, which hides its header; save it as UTF-8 without one")
+        raise ValueError("it begins with a byte-order mark, which hides its header. Save it as UTF-8 without one.")
     nodes = _NodeCount()
     for event in yaml.parse(content, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
         nodes.add(event)

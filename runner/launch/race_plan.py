@@ -59,7 +59,7 @@ def plan_race(
     if not settings.enabled:
         return None
     if is_part:
-        raise ConfigError(["race: one process must see all cells; use hydra/launcher=grid, or race=none"])
+        raise ConfigError(["race: one process must see all cells. Use hydra/launcher=grid, or race=none"])
     asks = {cell.cell_id: any(stage.n_requests for stage in cell.graph.result.upstream()) for cell in cells}
     if not any(asks.values()):
         _require_computed(cells, settings.metric)
@@ -69,7 +69,7 @@ def plan_race(
     metrics = PlannedMetrics(cells, cells[0].graph.data, store)
     planned = named_metric(metrics, settings.metric, headline, "race.metric")
     if planned is None:
-        raise ConfigError(["race: no sample can have a value of a metric that ranks cells; use race=none"])
+        raise ConfigError(["race: no sample can have a value of a metric that ranks cells. Use race=none"])
     if problems := list(_metric_problems(planned)):
         raise ConfigError(problems)
     racing = tuple(sorted(planned.cells, key=lambda cell: cell.cell_id))
@@ -113,7 +113,7 @@ def _costs(cells: Sequence[PlannedCell], store: Store) -> tuple[float, ...]:
     if unpriced := unpriced_models(
         [stage for cell_stages in stages for stage in cell_stages if stage.n_requests], prices
     ):
-        hint = "is not known; add it to your price list (docs/models.md)"
+        hint = "is not known. Add it to your price list (docs/models.md)"
         raise ConfigError([f"race.against=cost: the price of {model} {hint}" for model in unpriced])
     counts = [most_requests(cell_stages, store) for cell_stages in stages]
     return tuple(
@@ -136,25 +136,25 @@ def _draw(seed: int, sample: Sample) -> bytes:
 
 def _metric_problems(planned: PlannedMetric) -> Iterator[str]:
     """Yield the reasons why cells cannot race by a metric."""
-    metric, expected = planned.metric, "name another one, such as race.metric=rouge_l, or race=none"
+    metric, remedy = planned.metric, "Name another one, such as race.metric=rouge_l, or set race=none"
     prefix = f"race.metric: {planned.name}"
     if isinstance(metric, JudgedMetric):
         yield (
-            f"{prefix} is graded by a judge, which leaves out answers whose grade cannot be read, so that cells race "
-            f"over others; {expected}. The judge then grades the finishers"
+            f"{prefix} is graded by a judge, which leaves out answers whose grade cannot be read, so cells "
+            f"would race on different answers. The judge still grades the finishers. {remedy}"
         )
     elif not isinstance(metric, AnswerMetric):
-        yield f"{prefix} is not an answer metric; {expected}"
+        yield f"{prefix} is not an answer metric. {remedy}"
     elif metric.larger_is_better is None:
-        yield f"{prefix} ranks no cells, because neither larger nor smaller is better; {expected}"
+        yield f"{prefix} ranks no cells, because neither larger nor smaller is better. {remedy}"
     elif not getattr(metric, "is_share", True):
-        yield f"{prefix} has values outside [0, 1], for which the race has no error rate; {expected}"
+        yield f"{prefix} has values outside [0, 1], for which the race has no error rate. {remedy}"
     elif not _is_mean(metric, planned.name):
-        yield f"{prefix} is not a mean over samples, so a race cannot use it; {expected}"
+        yield f"{prefix} is not a mean over samples, so a race cannot use it. {remedy}"
     elif not len(planned.rows):
-        yield f"{prefix} has no value for any sample; {expected}"
+        yield f"{prefix} has no value for any sample. {remedy}"
     elif planned.waits:
-        yield f"{prefix} excludes samples by a cell's answers, so cells would race on different samples; {expected}"
+        yield f"{prefix} excludes samples by a cell's answers, so cells would race on different samples. {remedy}"
 
 
 def _is_mean(metric: Metric, name: str) -> bool:
@@ -170,14 +170,14 @@ def _sweep_problems(cells: Sequence[PlannedCell]) -> Iterator[str]:
     configs, data = [cell.request.cell for cell in cells], cells[0].graph.data
     by, headline = configs[0].race.metric, configs[0].run.headline
     if by and headline and by != headline:
-        yield f"race.metric={by} and run.headline={headline} differ; set one: a race's metric ranks the cells"
+        yield f"race.metric={by} and run.headline={headline} differ. Set one: a race's metric ranks the cells."
     if len({cell.graph.data.key for cell in cells}) > 1:
-        yield "race: cells of different data sets answer different questions; run a sweep for each data set"
+        yield "race: cells of different data sets answer different questions. Run a sweep for each data set."
     if axes := [axis for axis in DRAWS if len({getattr(cell, axis) for cell in configs}) > 1]:
-        yield f"race: the leaderboard averages draws of {axes[0]}, and a race would stop some of them; use race=none"
+        yield f"race: the leaderboard averages draws of {axes[0]}, and a race would stop some of them. Use race=none"
     if any(isinstance(cell.reranker, RerankerSelection) for cell in configs):
-        yield "race: reranker=selected chooses by all samples, before a race has asked them; use race=none"
+        yield "race: reranker=selected chooses by all samples, before a race has asked them. Use race=none"
     if len(data.n_by_turn) > 1 and any(cell.history.has_rounds for cell in configs):
-        yield "race: history=own answers conversations turn by turn, which a race cannot order; use race=none"
+        yield "race: history=own answers conversations turn by turn, which a race cannot order. Use race=none"
     if isinstance(configs[0].executor, Slurm):
-        yield "race: each of its rounds starts workers, which executor=slurm would queue; use another executor"
+        yield "race: each of its rounds starts workers, which executor=slurm would queue. Use another executor."

@@ -76,8 +76,8 @@ def check_jobs(jobs: Sequence[Job]) -> list[CellRequest]:
     for field in settings_fields():
         if any(getattr(request.cell, field) != getattr(requests[0].cell, field) for request in requests):
             problems.append(
-                f"{field}.*: differs between cells, but these settings apply to the whole sweep; start a separate "
-                "sweep for each value"
+                f"{field}.*: differs between cells, but these settings apply to the whole sweep. Start a separate "
+                "sweep for each value."
             )
     problems += headline_problems([request.cell for request in requests])
     if problems:

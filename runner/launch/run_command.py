@@ -51,7 +51,7 @@ def main(config: DictConfig) -> None:
         config.hydra = settings
     in_sweep = settings.mode is RunMode.MULTIRUN
     if not in_sweep and "sweeps" in settings.runtime.choices:
-        say_error("+sweeps: got a sweep of several cells without -m; add -m")
+        say_error("+sweeps: got a sweep of several cells without -m. Add -m.")
         sys.exit(EXIT_NOT_RUN)
     sweep_dir = Path(settings.sweep.dir)
     overrides = list(settings.overrides.task)
@@ -89,7 +89,7 @@ def _check_flags(arguments: Sequence[str]) -> None:
     modes = [name for name in ("run", "multirun", "cfg", "shell_completion", "info") if getattr(given, name)]
     if len(modes) > 1:
         flags = " and ".join(f"--{name}" for name in modes)
-        raise ConfigError([f"{flags} are mutually exclusive; use one of them"])
+        raise ConfigError([f"{flags} are mutually exclusive. Use one of them."])
     if given.resolve and not (given.cfg or given.help):
         raise ConfigError(
             ["--resolve shows a configuration with its references resolved, expected --cfg job --resolve"]
@@ -171,7 +171,7 @@ def run_hydra() -> None:
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
             name = shorten_masked(repr(error.filename), _MAX_QUOTED_CHARACTERS)
-            say_error(f"{name}: a path or an option of a group that is too long for the file system; shorten it")
+            say_error(f"{name}: a path or an option of a group that is too long for the file system. Shorten it.")
             sys.exit(EXIT_NOT_RUN)
-        say_error(f"run.results_dir: cannot write to it: {error}; choose another run.results_dir")
+        say_error(f"run.results_dir: cannot write to it: {error}. Choose another run.results_dir")
         sys.exit(EXIT_NOT_RUN)

@@ -100,12 +100,12 @@ def plan_search(cells: Sequence[PlannedCell], space: SearchSpace, headline: str,
         larger = planned.metric.larger_is_better if planned else None
         if planned is None or not len(planned.rows):
             problems.append(
-                f"search: no sample can have a value of {name or 'a metric that ranks cells'}; use search=none"
+                f"search: no sample can have a value of {name or 'a metric that ranks cells'}. Use search=none"
             )
         elif larger is None:
             problems.append(
-                f"search.objectives: {name} ranks no cells, because neither larger nor smaller is better; choose "
-                "another metric"
+                f"search.objectives: {name} ranks no cells, because neither larger nor smaller is better. Choose "
+                "another metric."
             )
         else:
             objectives.append(Objective(planned.name, larger))
@@ -119,16 +119,16 @@ def _space_problems(cells: Sequence[PlannedCell], space: SearchSpace) -> Iterato
     config = cells[0].request.cell
     if config.race.enabled:
         yield (
-            "search: a race stops cells before all of their samples are scored, and a search needs whole scores; "
-            "use race=none or search=none"
+            "search: a race stops cells before all of their samples are scored, and a search needs whole scores. "
+            "Use race=none or search=none"
         )
     if len({cell.graph.data.key for cell in cells}) > 1:
-        yield "search: scores over different data sets do not compare; run a search for each data set"
+        yield "search: scores over different data sets cannot be compared. Run a search for each data set."
     for name in (name for axis in space.axes for name in axis.names):
         if name in DRAWS:
-            yield f"search: {name} numbers repeats, not settings; remove it from the axes"
+            yield f"search: {name} numbers repeats, not settings. Remove it from the axes."
         if name == CONDITION:
-            yield f"search: {CONDITION} sets how hard the test is, so it is not an axis to search; set one value"
+            yield f"search: {CONDITION} sets how hard the test is, so it is not an axis to search. Set one value."
 
 
 def _objective_problems(cells: Sequence[PlannedCell], objectives: Sequence[Objective]) -> Iterator[str]:
@@ -137,15 +137,15 @@ def _objective_problems(cells: Sequence[PlannedCell], objectives: Sequence[Objec
         yield f"search.objectives: got {', '.join(names)}, expected a metric first, which ranks the cells"
     elif config.run.headline and config.search.objectives and config.run.headline != names[0]:
         yield (
-            f"search.objectives: the first, {names[0]}, and run.headline={config.run.headline} differ; set only one, "
-            "because the first objective ranks the cells"
+            f"search.objectives: the first, {names[0]}, and run.headline={config.run.headline} differ. Set only one, "
+            "because the first objective ranks the cells."
         )
     if _COST in names:
         stages = [stage for cell in cells for stage in cell.graph.result.upstream()]
         if not any(stage.n_requests for stage in stages):
-            yield "search.objectives: no cell asks a language model, so none has a cost; use context_tokens or seconds"
+            yield "search.objectives: no cell asks a language model, so none has a cost. Use context_tokens or seconds."
         for model in unpriced_models(stages, config.prices):
-            yield f"search.objectives: the price of {model} is not known; add it to your price list (docs/models.md)"
+            yield f"search.objectives: the price of {model} is not known. Add it to your price list (docs/models.md)"
 
 
 def most_requested(

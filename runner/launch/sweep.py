@@ -142,7 +142,7 @@ def start_sweep(
     try:
         requests = check_jobs(jobs)
         if requests[0].cell.search.enabled and search is None:
-            raise ConfigError(["search: got a single cell; add -m and several values of some axis, or search=none"])
+            raise ConfigError(["search: got a single cell. Add -m and several values of some axis, or search=none"])
         trust(requests[0].cell.run.plugins)
         return RunningSweep(requests, sweep_id, overrides, make_console(), keep, search=search, is_part=is_part).run()
     finally:
@@ -554,7 +554,7 @@ def _create_folder(results_dir: Path) -> Path:
         results_dir.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(
-            f"run.results_dir: cannot create the folder {results_dir}: {error.strerror or error}; choose another "
+            f"run.results_dir: cannot create the folder {results_dir}: {error.strerror or error}. Choose another "
             "run.results_dir"
         ) from error
     return results_dir

@@ -80,7 +80,7 @@ def stopped_cell(cell: PlannedCell, store: Store, race: Mapping[str, Json]) -> C
 
 
 def _facts(cell: PlannedCell, runs: Mapping[str, StageRun], store: Store) -> dict[str, Json]:
-    """Return what is known of a cell without its results."""
+    """Return the facts about a cell that do not depend on its results."""
     data = cell.graph.data
     return {
         "cell_id": cell.cell_id,
@@ -198,7 +198,7 @@ def _too_many_unread(summary: Mapping[str, Json], settings: RunSettings) -> list
 
 _UNREAD_ADVICE = (
     "if replies are truncated, raise max_new_tokens of the model (judge.llm for a judge, llm for a step without its "
-    "own model); if they are not JSON, or contain a value that is not allowed, try another json_mode or model"
+    "own model). If they are not JSON, or contain a value that is not allowed, try another json_mode or model."
 )
 
 _MAX_CAUSE_CHARACTERS = 500

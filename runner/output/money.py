@@ -115,7 +115,7 @@ def bound_lines(plan: Plan, budget: Budget, prices: Prices) -> list[str]:
     }
     over = [f"run.{name}={limit:g}" for name, (amount, limit) in more.items() if limit is not None and amount > limit]
     stops = (
-        f"That may be more than {', '.join(over)}. The sweep then stops early; run the same command again to resume."
+        f"That may be more than {', '.join(over)}. The sweep then stops early. Run the same command again to resume."
     )
     return [*([text] if bounded else []), *([stops] if over else [])]
 
@@ -142,7 +142,7 @@ def unpriced_errors(plan: Plan, budget: Budget, prices: Prices) -> list[str]:
     if budget.max_cost is None:
         return []
     return [
-        f"run.max_cost: the price of {name} is not known; add it to your own price list (docs/models.md), or use "
+        f"run.max_cost: the price of {name} is not known. Add it to your own price list (docs/models.md), or use "
         "run.max_tokens"
         for name in unpriced_models(plan.order, prices)
     ]

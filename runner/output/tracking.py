@@ -43,7 +43,7 @@ def wrong_file(uri: str) -> str:
     if not mark:
         return ""
     return (
-        f"MLflow would open another file than {named}, because of the {mark} in it; name a database in another folder "
+        f"MLflow would open another file than {named}, because of the {mark} in it. Name a database in another folder "
         f"({_DATABASE}/FOLDER/mlflow.db)"
     )
 

@@ -40,7 +40,7 @@ _ROOTS_OF: Mapping[type, str] = {Executor: "runner.engine.executors"}
 """Packages with the classes of a kind that is not a role of the pipeline."""
 _MAX_QUOTED_CHARACTERS = 300
 """Most characters of a value that an error quotes."""
-_OPTIONS: Mapping[type, str] = {ThreeWayEncoder: "; choose an embedder that has them: embedder=bge-m3-heads"}
+_OPTIONS: Mapping[type, str] = {ThreeWayEncoder: ". Choose an embedder that has them: embedder=bge-m3-heads"}
 """Overrides to suggest for a kind that only a few options of a group implement."""
 _PRIMITIVES = (bool, int, float, str)
 _NUMBERS = re.compile(r"[-\d.]+(\s+[-\d.]+)+")
@@ -214,7 +214,7 @@ class _Builder:
         if isinstance(value, int) and abs(value) > _MAX_WHOLE_NUMBER:
             raise self._refuse(path, value, f"a whole number of at most {_MAX_WHOLE_NUMBER}")
         if isinstance(value, str) and _UNUSABLE.search(value):
-            raise self._refuse(path, value, "text in UTF-8 without NUL characters; rename a file that has such a name")
+            raise self._refuse(path, value, "text in UTF-8 without NUL characters. Rename a file that has such a name.")
         return value
 
     def _component(self, node: Json, kinds: Sequence[type], path: str) -> Built:

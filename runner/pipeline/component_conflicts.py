@@ -80,7 +80,7 @@ def combination_problems(
         if n_rankings > 1 and searches(retriever):
             problems.append(
                 f"retriever.fusion: got none for {n_rankings} rankings ({len(retriever.arms)} searches x "
-                f"{len(expander.variants)} variants of the query), expected a fusion; see retriever=hybrid"
+                f"{len(expander.variants)} variants of the query), expected a fusion. See retriever=hybrid"
             )
     if retriever is not None and searches(retriever):
         problems += _search_problems(retriever, expander, iterative, history, header)
@@ -133,8 +133,8 @@ def _wrong_top_k(top_k: int, retriever: Retriever | None) -> list[str]:
         return [f"top_k: got {top_k}, expected at least 1 (for none, retriever=closed_book)"]
     if retriever is not None and 0 < retriever.depth < top_k:
         return [
-            f"top_k: got {top_k}, more than retriever.depth={retriever.depth}, the number of hits per query; "
-            f"use a smaller top_k or retriever.depth={top_k}"
+            f"top_k: got {top_k}, more than retriever.depth={retriever.depth}, the number of hits per query. "
+            f"Use a smaller top_k or retriever.depth={top_k}"
         ]
     return []
 
@@ -185,7 +185,7 @@ def _too_few_examples(n: int, samples: Sequence[Sample], pool: Sequence[Sample])
     n_of_kind = Counter(sample.kind for sample in pool if sample.references and sample.gold)
     return [
         f"examples.n: got {n}, but the examples' data set has {n_of_kind[kind]} samples of the kind {kind.value} with "
-        "a reference and gold; use fewer examples or a larger split"
+        "a reference and gold. Use fewer examples or a larger split."
         for kind in sorted({sample.kind for sample in samples})
         if n_of_kind[kind] < n
     ]

@@ -48,8 +48,8 @@ class SearchSettings:
             problems.append(f"objectives: got {', '.join(self.objectives)}, expected each of them once")
         if len(self.objectives) > 1 and self.strategy is Strategy.GREEDY:
             problems.append(
-                "objectives: search=greedy takes the best value of an axis, which several objectives do not define; "
-                "use search=tpe or search=random, or one objective"
+                "objectives: search=greedy takes the best value of an axis, which several objectives do not define. "
+                "Use search=tpe or search=random, or one objective."
             )
         return problems
 

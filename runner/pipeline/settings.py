@@ -134,7 +134,7 @@ def _duplicate_metrics(scores: Mapping[str, Metric], drop: str) -> list[str]:
         for name in metric.names:
             computed_by.setdefault(name, []).append(component)
     return [
-        f"scores: {name!r} is computed by {' and by '.join(components)}; drop one: {drop}.{components[0]}"
+        f"scores: {name!r} is computed by {' and by '.join(components)}. Drop one: {drop}.{components[0]}"
         for name, components in computed_by.items()
         if len(components) > 1
     ]
@@ -203,7 +203,9 @@ class TrackingSettings:
         names = [name for name, _ in parse_qsl(f"{parts.query}&{parts.fragment}", keep_blank_values=True)]
         if "@" not in parts.netloc and not any(names_secret(name) or "user" in name.lower() for name in names):
             return []
-        return ["uri: holds a user name or password; set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD instead"]
+        return [
+            "uri: holds a user name or password. Set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD instead."
+        ]
 
 
 class Pictures(Enum):
@@ -281,7 +283,7 @@ class RunSettings:
 
 
 def _note_on_safe_path(name: str) -> str:
-    """Return why Python does not find a package in the working directory, "" if it is not there."""
+    """Return the reason why Python does not find a package in the working directory, "" if it is not there."""
     top = name.partition(".")[0]
     is_here = top.isidentifier() and (Path(top).is_dir() or Path(f"{top}.py").is_file())
     if not (sys.flags.safe_path and is_here):

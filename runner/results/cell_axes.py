@@ -13,7 +13,7 @@ DRAWS = ("repeat", "judge_repeat")
 """Axes that number draws. Cells that differ only in these are one configuration."""
 
 WHOLE_GOLD_ADVICE = (
-    "passage_coverage asks for all of their text, so it favours large chunks; quote the evidence to compare chunks "
+    "passage_coverage asks for all of their text, so it favours large chunks. Quote the evidence to compare chunks "
     "(docs/own-data.md)"
 )
 """Advice for data whose gold is whole documents. It follows the number of samples and a colon."""
@@ -42,7 +42,7 @@ def identify_configuration(cell: CellResult) -> str:
 
 
 def count_whole_gold(starts: Iterable[Sequence[int | None]]) -> tuple[int, int] | None:
-    """Return how many samples have a whole document as gold, and how many have gold. None if at most half of those do.
+    """Count the samples with a whole document as gold, and the samples with gold. None if at most half of those do.
 
     `starts` are the first characters of the gold units of each sample, None for a whole document.
     """
@@ -108,7 +108,7 @@ def changes(axes: Mapping[str, Json], base: Mapping[str, Json]) -> list[str]:
 
 
 def change_name(axes: Mapping[str, Json], base: Mapping[str, Json]) -> str:
-    """Return what a cell changes of the base, such as "refiner=tables"."""
+    """Return the changes of a cell against the base, such as "refiner=tables"."""
     return " ".join(f"{name}={axes[name]}" for name in changes(axes, base)) or "the base"
 
 

@@ -208,7 +208,7 @@ def _read(path: Path, kind: type[T]) -> T:
                 f"{path}: got schema_version {version}, expected {SCHEMA_VERSION}. Run the sweep's command again: "
                 "finished work is cached."
             )
-        advice = "delete it, then run the sweep's command again: finished work is cached"
+        advice = "Delete it, then run the sweep's command again: finished work is cached."
         pop_checksum(raw, content, path, advice)
         require_types(raw, kind)
         if raw.get("status") not in _STATUSES[kind]:
@@ -220,7 +220,7 @@ def _read(path: Path, kind: type[T]) -> T:
         raise DataError(f"{path}: does not exist, expected the folder of a sweep, e.g. results/<sweep id>") from error
     except OSError as error:
         raise DataError(
-            f"{path}: cannot be read ({error.strerror}); make it readable as the user who owns it, or run the "
+            f"{path}: cannot be read ({error.strerror}). Make it readable as the user who owns it, or run the "
             "sweep's command again with another run.results_dir"
         ) from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:

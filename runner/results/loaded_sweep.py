@@ -289,7 +289,7 @@ def _find_subset(subset: str, subsets: Iterable[str], cells: Iterable[CellResult
     if len(matches) == 1:
         return matches[0]
     if matches:
-        raise DataError(f"{text}: several subsets are called {subset!r}: {', '.join(matches)}; name one of them")
+        raise DataError(f"{text}: several subsets are called {subset!r}: {', '.join(matches)}. Name one of them.")
     raise DataError(f"{text}: no subset {subset!r}, expected one of {_list_names(names, subset)}")
 
 

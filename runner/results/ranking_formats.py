@@ -69,7 +69,7 @@ def financerag_lines(rankings: Sequence[SampleRanking], depth: int | None) -> It
             if not an_id.startswith(prefix) or "," in an_id or '"' in an_id:
                 raise DataError(
                     f"{an_id}: not an id of the FinanceRAG challenge ({prefix}...); --format financerag is for sweeps "
-                    "with dataset=financerag; for other data use --format trec"
+                    "with dataset=financerag. For other data use --format trec."
                 )
         for document, _ in ranking.documents[:depth]:
             yield f"{ranking.sample_id.removeprefix(prefix)},{document.removeprefix(prefix)}"

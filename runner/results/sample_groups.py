@@ -21,7 +21,7 @@ def recorded_groups(cell: CellResult) -> Groups:
         return Groups(name)
     except ValueError as error:
         raise DataError(
-            f"{cell.cell_id}: cell.json has dataset.groups={name!r}, expected {', '.join(Groups)}; run the cell again"
+            f"{cell.cell_id}: cell.json has dataset.groups={name!r}, expected {', '.join(Groups)}. Run the cell again."
         ) from error
 
 

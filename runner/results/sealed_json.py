@@ -49,4 +49,4 @@ def pop_checksum(raw: dict[str, Json], content: bytes, path: Path, advice: str) 
     del raw["checksum"]
     parts = _SEALED.fullmatch(content)
     if parts is None or hashlib.sha256(parts[1]).hexdigest() != parts[2].decode():
-        raise DataError(f"{path}: the file was changed after it was written (its checksum differs); {advice}")
+        raise DataError(f"{path}: the file was changed after it was written (its checksum differs). {advice}")

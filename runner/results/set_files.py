@@ -56,7 +56,7 @@ def read_testset(folder: Path) -> Testset:
     if testset.key != key:
         raise DataError(
             f"{folder}: {DOCUMENTS} and {SAMPLES} have the key {testset.key[:12]}, but {MANIFEST} has {key[:12]}: a "
-            "file was changed or damaged. Fetch the set again; to change a set, use python -m runner.annotate import."
+            "file was changed or damaged. Fetch the set again. To change a set, use python -m runner.annotate import."
         )
     return testset
 
@@ -76,7 +76,7 @@ def write_testset(
     try:
         is_new = not folder.exists()
         if not is_new and not replace and any(folder.iterdir()):
-            raise DataError(f"{folder}: exists already, and versions are never overwritten; choose another folder")
+            raise DataError(f"{folder}: exists already, and versions are never overwritten. Choose another folder.")
         # An existing folder may be a mount, into which nothing can be moved from outside.
         with _empty_folder(
             folder.with_name(f".{folder.name}{UNFINISHED}") if is_new else folder / UNFINISHED
@@ -88,7 +88,7 @@ def write_testset(
                 _exchange(temporary, folder, list(files))
         sync(folder.parent)
     except OSError as error:
-        raise DataError(f"{folder}: cannot be written ({error.strerror}); choose another folder") from error
+        raise DataError(f"{folder}: cannot be written ({error.strerror}). Choose another folder.") from error
 
 
 def write_testsets(folder: Path, testsets: Mapping[str, Testset]) -> None:
@@ -105,7 +105,7 @@ def write_testsets(folder: Path, testsets: Mapping[str, Testset]) -> None:
             temporary.rename(folder)
         sync(folder.parent)
     except OSError as error:
-        raise DataError(f"{folder}: cannot be written ({error.strerror}); choose another folder") from error
+        raise DataError(f"{folder}: cannot be written ({error.strerror}). Choose another folder.") from error
 
 
 def _write_files(folder: Path, files: Mapping[str, bytes]) -> None:
@@ -126,7 +126,7 @@ def holds_testset(folder: Path, testset: Testset, extra_files: Mapping[str, byte
         names = {str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir()}
         return names == set(files) and all((folder / name).read_bytes() == files[name] for name in names)
     except OSError as error:
-        raise DataError(f"{folder}: cannot be read ({error.strerror}); choose another folder") from error
+        raise DataError(f"{folder}: cannot be read ({error.strerror}). Choose another folder.") from error
 
 
 def require_replaceable(folder: Path, about: Mapping[str, Json]) -> None:
@@ -139,19 +139,21 @@ def require_replaceable(folder: Path, about: Mapping[str, Json]) -> None:
     nearest = next(path for path in (folder, *folder.parents) if path.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
         problem = "cannot be written to" if nearest.is_dir() else "is not a folder"
-        raise DataError(f"{folder}: {nearest} {problem}; choose another folder for the set")
+        raise DataError(f"{folder}: {nearest} {problem}. Choose another folder for the set.")
     if nearest != folder or not any(folder.iterdir()) or ((folder / UNFINISHED).exists() and not _has_manifest(folder)):
         return
     if not _has_manifest(folder):
-        raise DataError(f"{folder}: contains other files than a released set; choose a new or empty folder")
+        raise DataError(f"{folder}: contains other files than a released set. Choose a new or empty folder.")
     manifest = as_record(read_json(folder / MANIFEST, _EXPECTED).value, str(folder / MANIFEST))
     if manifest.get("parent") or (folder / EDITS).exists():
         raise DataError(
-            f"{folder}: contains a set that people corrected, which a run cannot reproduce; choose another folder"
+            f"{folder}: contains a set that people corrected, which a run cannot reproduce. Choose another folder."
         )
     before, now = _identify_corpus(manifest), _identify_corpus(about)
     if before != now:
-        raise DataError(f"{folder}: contains a set of another corpus, {before} instead of {now}; choose another folder")
+        raise DataError(
+            f"{folder}: contains a set of another corpus, {before} instead of {now}. Choose another folder."
+        )
 
 
 def _has_manifest(folder: Path) -> bool:

@@ -84,7 +84,7 @@ class CachedStages:
             try:
                 self._read[stage.key] = stage.codec.decode(self._entries[stage.key].parts())
             except DamagedEntryError as error:
-                raise StoreError(f"{self._root}: is damaged ({error}); export the cell again") from error
+                raise StoreError(f"{self._root}: is damaged ({error}). Export the cell again.") from error
         result: T = self._read[stage.key]  # type: ignore[assignment]  # decoded by a Stage[T]
         return result
 
@@ -100,6 +100,6 @@ def _difference(present: Sequence[tuple[str, dict[str, int]]], needed: Sequence[
     kind, versions = next((each for each in needed if each not in present), needed[-1])
     makers = ", ".join(f"{name} {version}" for name, version in versions.items())
     return (
-        f"was exported by another version of the project (it lacks {kind} made by {makers}); use the code that "
-        "came with it (python pipeline.py in the folder), or export the cell again"
+        f"was exported by another version of the project (it lacks {kind} made by {makers}). Use the code that "
+        "came with it (python pipeline.py in the folder), or export the cell again."
     )

@@ -101,8 +101,8 @@ def read_description(folder: Path) -> Description:
         content = read_content(path)
         raw: dict[str, Json] = json.loads(content.decode("utf-8"))
         if raw["format"] != FORMAT:
-            raise DataError(f"{path}: has format {raw['format']}, this version reads {FORMAT}; export the cell again")
-        pop_checksum(raw, content, path, "export the cell again; if you edited it, delete its last field, checksum")
+            raise DataError(f"{path}: has format {raw['format']}, this version reads {FORMAT}. Export the cell again.")
+        pop_checksum(raw, content, path, "Export the cell again. If you edited it, delete its last field, checksum.")
         require_types(raw, Description)
         description = Description(**_lists_as_tuples(raw))
         _ = (description.question_defaults, data_facts(description.data))  # these properties raise if a fact is invalid
@@ -117,7 +117,7 @@ def read_description(folder: Path) -> Description:
             f"{path}: does not exist, expected a folder that `python -m runner.export SWEEP CELL --out DIR` wrote"
         ) from error
     except (OSError, *NOT_A_MANIFEST) as error:
-        raise DataError(f"{path}: cannot be used ({error}); export the cell again") from error
+        raise DataError(f"{path}: cannot be used ({error}). Export the cell again.") from error
 
 
 def is_export(folder: Path) -> bool:

@@ -21,7 +21,7 @@ def require_trust(description: Description, folder: str, *, trust: bool) -> None
     if code and not trust:
         raise ConfigError(
             [
-                f"{folder}: answering runs {each}; if you trust the author of the folder, use "
+                f"{folder}: answering runs {each}. If you trust the author of the folder, use "
                 "load_pipeline(FOLDER, trust=True), or python pipeline.py --trust"
                 for each in code
             ]

@@ -105,7 +105,7 @@ class Pipeline:
         sample = self._as_sample(question, options)
         graph = self._graph(sample)
         if graph.search is None:
-            raise DataError("this pipeline does not search (retriever=closed_book); use `answer`")
+            raise DataError("this pipeline does not search (retriever=closed_book). Use `answer`")
         with self._lock, self._tracer.span("search", "RETRIEVER", {"input.value": sample.question}) as span:
             passages = best_passages(graph.search, self._run(graph, sample), n or self._cell.top_k)
             span.set_passages(passages)
@@ -181,7 +181,9 @@ def load_from(root: Path, *, trust: bool) -> Pipeline:
     try:
         return Pipeline(root, description, trust=trust)
     except (*NOT_A_MANIFEST, StopIteration, RuntimeError) as error:  # values fit their types and not each other
-        raise DataError(f"{root}: cannot be loaded ({type(error).__name__}: {error}); export the cell again") from error
+        raise DataError(
+            f"{root}: cannot be loaded ({type(error).__name__}: {error}). Export the cell again."
+        ) from error
 
 
 def graph_stages(graphs: Sequence[ServedGraph]) -> list[AnyStage]:

@@ -93,7 +93,7 @@ def check(pipeline: Pipeline, folder: Path, limit: int | None = None) -> ReplayR
         samples = decode_samples(json.loads((folder / _SAMPLES).read_text(encoding="utf-8")))
         expected = read_table(folder / _EXPECTED).to_pylist()
     except (OSError, RecursionError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
-        raise DataError(f"{folder}: cannot be read ({error}); export the cell again") from error
+        raise DataError(f"{folder}: cannot be read ({error}). Export the cell again.") from error
     pairs = list(zip(samples, expected, strict=True))
     started = time.perf_counter()
     compared = tuple(_compare(pipeline, *pair) for pair in _pick_evenly(pairs, limit))

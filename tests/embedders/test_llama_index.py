@@ -89,7 +89,7 @@ def test_llama_index_embedder_requests_equal_texts_once() -> None:
 def test_embedding_key_comes_from_the_environment_and_not_the_identity(monkeypatch: pytest.MonkeyPatch) -> None:
     with_key = LlamaIndexEmbeddings(LETTERS, {"first": 2.0}, api_key_env="LETTERS_KEY")
     (problem,) = with_key.check()
-    assert problem.startswith("api_key_env: the environment variable LETTERS_KEY is not set; set it")
+    assert problem.startswith("api_key_env: the environment variable LETTERS_KEY is not set. Set it")
     monkeypatch.setenv("LETTERS_KEY", "s3cret")
     assert with_key.check() == []
     state = with_key.fit(Passages([]))

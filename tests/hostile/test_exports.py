@@ -95,7 +95,7 @@ def test_export_that_names_code_is_refused(name: str, folder: Path, evil: Plante
         NAMING_CODE[name](described["components"], evil.program)
 
     change(folder, poison)
-    with pytest.raises(ConfigError, match=r"winner.*: answering runs .*if you trust the author of the folder, use "):
+    with pytest.raises(ConfigError, match=r"winner.*: answering runs .*If you trust the author of the folder, use "):
         runner.load_pipeline(folder).answer("?")
     assert main(folder, ["a question"]) == 2
 

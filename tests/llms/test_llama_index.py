@@ -164,7 +164,7 @@ def test_rejected_llama_index_key_is_tried_once_and_hidden(monkeypatch: pytest.M
 def test_llama_index_identity_excludes_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
     with_key = LlamaIndexChat(ECHO, {"temperature": 0}, api_key_env="ECHO_KEY")
     (problem,) = with_key.check()
-    assert problem.startswith("api_key_env: the environment variable ECHO_KEY is not set; set it")
+    assert problem.startswith("api_key_env: the environment variable ECHO_KEY is not set. Set it")
     monkeypatch.setenv("ECHO_KEY", "s3cret")
     assert with_key.check() == []
     assert describe(with_key) == describe(echo(concurrency=9))

@@ -190,14 +190,14 @@ class TestDigest:
     def test_missing_ollama_model_suggests_the_pull_command(self) -> None:
         with tags() as url:
             assert client(url, digest="84").check() == [
-                "model: Ollama has no 'm:1b'; download it with: ollama pull m:1b"
+                "model: Ollama has no 'm:1b'. Download it with: ollama pull m:1b"
             ]
 
     def test_missing_ollama_server_suggests_the_serve_command(self) -> None:
         with tags() as url:
             pass
         (problem,) = client(url, digest="84").check()
-        assert "start `ollama serve`" in problem
+        assert "Start `ollama serve`" in problem
 
 
 def test_ollama_window_must_exceed_the_answer_limit() -> None:

@@ -581,7 +581,7 @@ class TestKey:
     def test_unset_openai_key_is_rejected(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("A_KEY", raising=False)
         (problem,) = OpenAIChat("m", api_key_env="A_KEY").check()
-        assert problem.startswith("api_key_env: the environment variable A_KEY is not set; set it")
+        assert problem.startswith("api_key_env: the environment variable A_KEY is not set. Set it")
 
 
 @pytest.mark.parametrize(

@@ -274,13 +274,13 @@ def refuse_certificate(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
 
 def test_expired_certificate_error_suggests_to_renew_it(monkeypatch: pytest.MonkeyPatch) -> None:
     refuse_certificate(monkeypatch, 10)
-    assert failed("https://host/v1").endswith("; the server's certificate has expired: renew it there")
+    assert failed("https://host/v1").endswith("; the server's certificate has expired. Renew it there.")
 
 
 def test_missing_certificate_file_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     refuse_certificate(monkeypatch, 18)
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "gone.pem"))
-    assert f"; SSL_CERT_FILE={tmp_path}/gone.pem is missing or cannot be read; set SSL_CERT_FILE" in failed(
+    assert f"; SSL_CERT_FILE={tmp_path}/gone.pem is missing or cannot be read. Set SSL_CERT_FILE" in failed(
         "https://host/v1"
     )
     (tmp_path / "gone.pem").touch()
@@ -299,5 +299,5 @@ def test_untrusted_certificate_is_not_retried(monkeypatch: pytest.MonkeyPatch) -
     assert (is_temporary(caught.value), is_for_all(caught.value)) == (False, True)
     chat = OpenAIChat("m", base_url="https://host/v1", api_key_env="", max_retries=3, backoff_s=0.0)
     (answer,) = chat.generate([request("?")])
-    assert "(attempt 1 of 4); set SSL_CERT_FILE to a file" in answer.error
+    assert "(attempt 1 of 4). Set SSL_CERT_FILE to a file" in answer.error
     assert "concurrency" not in answer.error

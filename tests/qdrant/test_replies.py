@@ -36,7 +36,7 @@ def test_qdrant_json_reply_is_read() -> None:
     ("location", "said"),
     [
         ("http://stranger:6333/collections", "redirects to http://stranger:6333, another server"),
-        ("/other", "give that address as base_url"),
+        ("/other", "Give that address as base_url"),
     ],
 )
 def test_qdrant_redirect_is_refused(location: str, said: str) -> None:

@@ -119,7 +119,9 @@ def _tables(page: "Page") -> list[_FoundTable]:
 
 
 def _reading_of(upwards: Sequence[_Item], box: _Box) -> dict[str, str]:
-    """Return how pdfplumber reads sideways text in a box. By default it reads downwards, and would mirror `upwards`."""
+    """Return pdfplumber's options for sideways text in a box. By default it reads downwards, and would mirror
+    `upwards`.
+    """
     is_upwards = any(_is_inside(each, box) for each in upwards)
     return {"char_dir_rotated": "btt", "line_dir_rotated": "ltr"} if is_upwards else {}
 

@@ -34,7 +34,7 @@ class DraftedTopics:
     and sees how many drafts have each name. A single draft is not merged. Source of the idea: Wang et al. 2024,
     "OmniEval", section 3.1, which drafts topics and drops those with few documents.
 
-    `draft` has places for {documents} and {n}, `merge` for {drafts} and {n}. A draft that cannot be read after
+    `draft` has placeholders for {documents} and {n}, `merge` for {drafts} and {n}. A draft that cannot be read after
     `max_attempts` is left out.
     """
 
@@ -115,13 +115,13 @@ def _require_read(replies: Sequence[tuple[Topic, ...] | UnreadableReply], what: 
     read = [reply for reply in replies if not isinstance(reply, UnreadableReply)]
     if failed := [reply for reply in unread if reply.state is ScoreState.FAILED]:
         raise ComponentError(
-            f"topics: the request for a {what} failed: {failed[0].reason}; run the same command again: "
-            "finished work is cached"
+            f"topics: the request for a {what} failed: {failed[0].reason}. Run the same command again: "
+            "finished work is cached."
         )
     if not read:
         why = unread[0].reason if unread else "the corpus has no documents"
         raise ComponentError(
-            f"topics: got no readable {what} from the model: {why}; use another model, or provide a topic tree"
+            f"topics: got no readable {what} from the model: {why}. Use another model, or provide a topic tree."
         )
     return read
 

@@ -39,7 +39,7 @@ def list_topics(leaves: Iterable[Leaf], location: str, depth: int | None = None)
     for slug, n in Counter(slugs).items():
         if n > 1:
             alike = " and ".join(f"'{label}'" for label, other in zip(labels, slugs, strict=True) if other == slug)
-            raise DataError(f"{location}: the topics {alike} have the same short form '{slug}'; rename one of them")
+            raise DataError(f"{location}: the topics {alike} have the same short form '{slug}'. Rename one of them.")
     return tuple(Topic(slug, topic.path, topic.description) for slug, topic in zip(slugs, topics, strict=True))
 
 
@@ -53,13 +53,13 @@ def _merge(leaves: Iterable[Leaf], location: str, depth: int | None) -> dict[tup
         by_path.setdefault(path[:depth], []).append(Leaf(path, shown_text(leaf.description)))
         if len(by_path) > MAX_TOPICS:
             raise DataError(
-                f"{location}: got more than {MAX_TOPICS} topics, expected fewer; leave out the lowest level"
+                f"{location}: got more than {MAX_TOPICS} topics, expected fewer. Leave out the lowest level."
             )
     inner = {path[:n] for path in by_path for n in range(1, len(path))}
     for path, merged in by_path.items():
         if path in inner or (len(merged) > 1 and any(len(leaf.path) == len(path) for leaf in merged)):
             raise DataError(
-                f"{location}: got the topic '{path[-1]}' twice under one parent, expected it once; remove one"
+                f"{location}: got the topic '{path[-1]}' twice under one parent, expected it once. Remove one."
             )
     return by_path
 
@@ -103,7 +103,7 @@ def checked_name(name: object, location: str) -> str:
     """Return a name in composed form, without invisible characters. Raises DataError for an invalid name."""
     if not isinstance(name, str):
         raise DataError(
-            f"{location}: got {name!r} ({type(name).__name__}) as a topic's name, expected a string; quote it"
+            f"{location}: got {name!r} ({type(name).__name__}) as a topic's name, expected a string. Quote it."
         )
     text = shown_text(name)
     if not text:
@@ -111,7 +111,7 @@ def checked_name(name: object, location: str) -> str:
     if len(text) > MAX_NAME_CHARACTERS:
         raise DataError(
             f"{location}: got a name of {len(text)} characters ({text[:40]}...), expected at most "
-            f"{MAX_NAME_CHARACTERS}; move the rest to a description"
+            f"{MAX_NAME_CHARACTERS}. Move the rest to a description."
         )
     return text
 

@@ -45,7 +45,7 @@ def _parse(file: Path) -> Json:
     except FileNotFoundError as error:
         raise DataError(f"{file}: does not exist, expected a topic tree, or topics=auto") from error
     except (OSError, ValueError, RecursionError) as error:  # ValueError: not UTF-8, not JSON, a key twice
-        raise DataError(f"{file}: cannot be read as a topic tree: {error}; correct the file") from error
+        raise DataError(f"{file}: cannot be read as a topic tree: {error}. Correct the file.") from error
 
 
 def _read_json(text: str) -> Json:
@@ -141,8 +141,8 @@ def _path(name: str, parents: Mapping[str, str | None], location: str) -> tuple[
     while (above := parents[path[0]]) is not None:
         if above not in parents:
             matches = closest_name(above, parents)
-            hint = f"did you mean {matches}?" if matches else "add it, or leave it out"
-            raise DataError(f"{location}: '{path[0]}' has the parent '{above}', which is not a topic; {hint}")
+            hint = f"; did you mean {matches}?" if matches else ". Add it, or leave it out."
+            raise DataError(f"{location}: '{path[0]}' has the parent '{above}', which is not a topic{hint}")
         if above in path:
             cycle = " -> ".join([*path[: path.index(above) + 1][::-1], above])
             raise DataError(f"{location}: the parents of '{name}' form a cycle: {cycle}, expected a tree")

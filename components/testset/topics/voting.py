@@ -19,7 +19,7 @@ ADJUDICATOR = "adjudicator"
 
 @dataclass(frozen=True)
 class Voter:
-    """A model with its wording, which has places for {text} and {options}. It sees the first `n_characters` of a
+    """A model with its wording, which has placeholders for {text} and {options}. It sees the first `n_characters` of a
     text.
     """
 

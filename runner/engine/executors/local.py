@@ -33,7 +33,7 @@ class Local(Executor):
     ) -> Workers:
         if n_workers > 1:
             log.warning(
-                "run.workers: executor=local runs all stages in this process, one by one; leave one of the two out"
+                "run.workers: executor=local runs all stages in this process, one by one. Leave one of the two out."
             )
         return ThisProcess(store, gate, watch)
 

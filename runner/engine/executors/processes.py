@@ -320,7 +320,7 @@ class _Processes(Workers):
         except (EOFError, OSError):
             return self._record_death(place)
         if isinstance(run, MemoryError):  # the process may hold the memory that the next stage needs
-            return self._record_death(place, f"a worker process ran out of memory; {_LESS_WORK}")
+            return self._record_death(place, f"a worker process ran out of memory. {_LESS_WORK}")
         if isinstance(run, Exception):
             raise run
         self._free(place)
@@ -349,7 +349,7 @@ class _Processes(Workers):
             place.end()
 
 
-_LESS_WORK = "try run.workers=1 or a smaller run.documents_per_block"
+_LESS_WORK = "Try run.workers=1 or a smaller run.documents_per_block."
 
 
 def _describe_end(exit_code: int) -> str:
@@ -360,5 +360,5 @@ def _describe_end(exit_code: int) -> str:
         )
     name = signal.Signals(-exit_code).name
     if name == "SIGKILL":
-        return f"the worker process was killed ({name}), most likely because memory ran out; {_LESS_WORK}"
-    return f"the worker process was ended by {name}; after a crash in a library (SIGSEGV, SIGABRT) try run.workers=1"
+        return f"the worker process was killed ({name}), most likely because memory ran out. {_LESS_WORK}"
+    return f"the worker process was ended by {name}. After a crash in a library (SIGSEGV, SIGABRT) try run.workers=1"

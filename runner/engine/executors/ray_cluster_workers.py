@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 _LOOK_S = 1.0
 """Seconds between checks of the nodes in the cluster."""
 
-_NO_CORE = "executor: the Ray cluster has no free core; wait for other jobs, or add a node (`ray status`)"
+_NO_CORE = "executor: the Ray cluster has no free core. Wait for other jobs, or add a node (`ray status`)"
 _WARN_AFTER_S = 10.0
 _WAIT_FOR_NODES_S = 60.0
 """Seconds to wait for a node after all nodes have left."""
@@ -157,7 +157,7 @@ class RayWorkers(Workers):
             return f"the node {place.node.address}, on which it ran, left the Ray cluster"
         return (
             f"the worker process on node {place.node.address} was killed, most likely because memory ran out, or "
-            "crashed in a library; give such stages more memory by executor.resources, or see Ray's logs on that node"
+            "crashed in a library. Give such stages more memory by executor.resources, or see Ray's logs on that node."
         )
 
     def _log_refusals(self) -> None:

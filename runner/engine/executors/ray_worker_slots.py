@@ -268,8 +268,8 @@ class WorkerSlots:
 def _describe_missing(kind: str, need: Resources) -> str:
     needed = ", ".join(f"{name}: {value:g}" for name, value in vars(need).items() if value)
     return (
-        f"executor.resources.{kind}: got {{{needed}}}, which no node of the Ray cluster has (see `ray status`); "
-        "start a larger node, or request less"
+        f"executor.resources.{kind}: got {{{needed}}}, which no node of the Ray cluster has (see `ray status`). "
+        "Start a larger node, or request less."
     )
 
 

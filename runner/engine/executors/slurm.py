@@ -88,8 +88,8 @@ class Slurm(Executor):
             return ["run.results_dir: a folder in its path has a line break or a control character in its name"]
         if signs := [sign for sign in _REPLACED_IN_PATHS if sign in str(folder)]:
             return [
-                f"run.results_dir: {folder} contains {' and '.join(signs)}, which Slurm replaces in the paths of logs; "
-                "choose another folder"
+                f"run.results_dir: {folder} contains {' and '.join(signs)}, which Slurm replaces in the paths of logs. "
+                "Choose another folder."
             ]
         return []
 
@@ -127,8 +127,8 @@ class Slurm(Executor):
         texts = [("setup", line) for line in self.setup]
         texts += [(f"additional.{name}", f"--{name}={value}") for name, value in self.additional.items()]
         return [
-            f"{setting}: {form}, which would be written into files; set it in the environment of the command, which "
-            "Slurm passes on to its jobs"
+            f"{setting}: {form}, which would be written into files. Set it in the environment of the command, which "
+            "Slurm passes on to its jobs."
             for setting, text in texts
             if (form := secret_in(text))
         ]

@@ -230,7 +230,7 @@ class SlurmWorkers(Workers):
             return self._drop(worker, _job_error(worker.job, "was abandoned: its worker processes died repeatedly"))
         if reason is DepartureReason.TIME:
             limit = f"executor.time_min={self._settings.time_min}"
-            return self._remove(worker, f"its job reached the time limit before the stage ended; raise {limit}")
+            return self._remove(worker, f"its job reached the time limit before the stage ended. Raise {limit}")
         return self._remove(worker)  # the job was preempted, for example, which is not the stage's fault
 
     def _check_if_dead(self, worker: _Worker) -> _Outcomes:

@@ -203,8 +203,8 @@ def _read(path: Path) -> SourceFile:
         content = path.read_bytes()
     except OSError as error:
         raise ComponentError(
-            f"{path}: cannot be read ({error.strerror}), but results depend on the code of its package; make it "
-            "readable, or move it out of the package"
+            f"{path}: cannot be read ({error.strerror}), but results depend on the code of its package. Make it "
+            "readable, or move it out of the package."
         ) from error
     return SourceFile(
         sha256(content).hexdigest(),

@@ -15,7 +15,7 @@ def top_package(target: Json) -> str:
 
 def remedy(target: Json) -> str:
     """Return the end of an error message about a class of an unknown package, with the advice to name the package."""
-    return f"; for your own code name its package: run.plugins=[{top_package(target) or 'my_package'}]"
+    return f". For your own code name its package: run.plugins=[{top_package(target) or 'my_package'}]"
 
 
 def class_errors(target: str, place: str, *bases: type) -> Iterator[str]:

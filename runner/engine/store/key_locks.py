@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 _WARN_AFTER_S = 2.0
 _FIRST_PAUSE_S, _MAX_PAUSE_S = 0.02, 0.5
 _LOOK_EVERY_S = 1.0
-_IF_STOPPED = "; if that process was stopped (Ctrl-Z), continue or end it, so that its requests are paid for only once"
+_IF_STOPPED = ". If that process was stopped (Ctrl-Z), continue or end it, so that its requests are paid for only once."
 
 _MAX_CLAIM_CHARACTERS = 255
 _CLAIM = re.compile(rf"[^/\0\n]{{1,{_MAX_CLAIM_CHARACTERS}}}")
@@ -202,9 +202,9 @@ def _break_if_abandoned(path: Path, writers: Writers, *, from_stopped: bool) -> 
 
 def _break(path: Path, claim: str) -> None:
     aside = path.with_name(f".{uuid.uuid4().hex}")
-    with suppress(FileNotFoundError):  # another process was faster
+    with suppress(FileNotFoundError):  # Another process renamed the file first.
         path.rename(aside)
-        if (current := _read_claim(aside)) != claim:  # ... and already holds the lock
+        if (current := _read_claim(aside)) != claim:  # Another process took the lock meanwhile.
             _try_to_take(path, current)
         aside.unlink(missing_ok=True)
 

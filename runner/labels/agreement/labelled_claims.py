@@ -47,7 +47,7 @@ def claim_judge(config: Mapping[str, Json]) -> ChecksAnswers:
     settings: JudgeSettings = build_component(config["judge"], JudgeSettings, "judge", read_plugins(config))
     judges = [metric for metric in settings.scores.values() if isinstance(metric, ChecksAnswers)]
     if not judges:
-        raise ConfigError("--judge: this judge checks no claims; choose faithfulness or claims")
+        raise ConfigError("--judge: this judge checks no claims. Choose faithfulness or claims.")
     return judges[0]
 
 

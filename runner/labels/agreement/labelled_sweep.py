@@ -84,7 +84,7 @@ def _require_same_judge(cell: CellResult, grader: Graded) -> None:
     if [describe(judge) for judge in judges] != [describe(grader)]:
         raise ConfigError(
             f"--sweep: a judge other than --judge graded {grader.name} of cell {cell.cell_id} (its judge.llm is "
-            f"{cell.config['judge']['llm']}); name the judge of the sweep, with its overrides"
+            f"{cell.config['judge']['llm']}). Name the judge of the sweep, with its overrides."
         )
 
 

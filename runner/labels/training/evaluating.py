@@ -85,8 +85,8 @@ def _rate_all(
 def _require_same_wording(graders: Iterable[Graded], manifest: TrainingManifest) -> None:
     if changed := [grader.name for grader in graders if wording_key(grader) != manifest.wording.get(grader.name)]:
         raise ConfigError(
-            f"judge: its wording of {', '.join(changed)} changed since it was trained; prepare the labels and train "
-            "again, or use the former version and configuration"
+            f"judge: its wording of {', '.join(changed)} changed since it was trained. Prepare the labels and train "
+            "again, or use the former version and configuration."
         )
 
 

@@ -71,7 +71,7 @@ def write_prepared(folder: Path, manifest: TrainingManifest, contents: Mapping[s
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         if (folder / _MANIFEST).is_file() and (folder / _MANIFEST).read_text(encoding="utf-8") == text:
             return
-        raise ConfigError(f"--out: {folder} exists and has other contents; choose another folder")
+        raise ConfigError(f"--out: {folder} exists and has other contents. Choose another folder.")
     partial = folder.with_name(f".{folder.name}.partial")
     try:
         shutil.rmtree(partial, ignore_errors=True)
@@ -82,7 +82,7 @@ def write_prepared(folder: Path, manifest: TrainingManifest, contents: Mapping[s
             folder.rmdir()
         partial.rename(folder)
     except OSError as error:
-        raise DataError(f"{folder}: cannot be written ({error.strerror}); choose another path") from error
+        raise DataError(f"{folder}: cannot be written ({error.strerror}). Choose another path.") from error
 
 
 def read_manifest(folder: Path) -> TrainingManifest:

@@ -58,13 +58,13 @@ def begin_training(folder: Path, settings: Mapping[str, Json]) -> Training | Non
             if (folder / _MANIFEST).is_file():
                 return read_training(folder)
         elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise ConfigError(f"--out: {folder} exists and contains no training; choose another folder")
+            raise ConfigError(f"--out: {folder} exists and contains no training. Choose another folder.")
         else:
             folder.mkdir(parents=True, exist_ok=True)
             write_lines(file, [text])
         (folder / CHECKPOINTS).mkdir(exist_ok=True)
     except (OSError, RecursionError, ValueError) as error:
-        raise DataError(f"{folder}: cannot be used ({error}); choose another folder") from error
+        raise DataError(f"{folder}: cannot be used ({error}). Choose another folder.") from error
     return None
 
 
@@ -105,7 +105,7 @@ def _require_same(folder: Path, present: Mapping[str, Json], requested: Mapping[
     ]
     if differences:
         raise ConfigError(
-            f"--out: {folder} contains another training ({'; '.join(differences)}); choose another folder"
+            f"--out: {folder} contains another training ({'; '.join(differences)}). Choose another folder."
         )
 
 

@@ -92,8 +92,8 @@ def _lessons(settings: Settings, data: Path) -> TrainingSets:
     )
     if not learned.rows:
         raise DataError(
-            f"{data}: none of {len(learned.too_long)} training pairs has {max_length} tokens or fewer; use a larger "
-            "--max-length, or a model with a larger window"
+            f"{data}: none of {len(learned.too_long)} training pairs has {max_length} tokens or fewer. Use a larger "
+            "--max-length, or a model with a larger window."
         )
     return TrainingSets(tokenizer, learned, validated)
 

@@ -69,7 +69,7 @@ def _examples_problem(
         return f"sample {samples[row].id!r} has the example {ordered[row, column]} twice, expected each once"
     for index in np.unique(chosen).tolist():
         if not pool[index].references or not any(unit.document_id in ids for unit in pool[index].gold):
-            return f"the example {pool[index].id!r} has no reference, or no gold in its corpus; choose another"
+            return f"the example {pool[index].id!r} has no reference, or no gold in its corpus. Choose another."
     clusters = number_clusters([*samples, *pool])
     for row, column in np.argwhere(clusters[len(samples) + chosen] == clusters[: len(samples), None])[:1]:
         return (

@@ -32,7 +32,7 @@ class CorpusInPrompts:
 
 
 def corpus_in_prompts(cell: "Cell", data: Data, store: Store, cache: dict[str, CorpusInPrompts]) -> CorpusInPrompts:
-    """Return how much of the corpus fits into each prompt of a cell that shows all of it.
+    """Return the part of the corpus that fits into each prompt of a cell that shows all of it.
 
     The corpus is cut and a context is built as the stages will do it. A refiner is left out, because it may ask a
     model. Cells with equal prompts share an entry of `cache`. Raises ComponentError if the chunker or the context
@@ -74,7 +74,7 @@ def _line_or_problem(
     limits = _limits(builder, top_k, context, n_picked < len(spans))
     if not shown_texts and n_picked:
         return "", (
-            f"retriever: no text of the corpus fits into a prompt{limits}; use a larger limit, or cut the documents "
+            f"retriever: no text of the corpus fits into a prompt{limits}. Use a larger limit, or cut the documents "
             "into pieces (chunk@retriever.chunker=sentence)"
         )
     n_shown = sum(map(len, shown_texts))

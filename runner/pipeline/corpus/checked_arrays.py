@@ -88,7 +88,7 @@ def _check_numbers(
     values: object, shape: tuple[int | None, ...], component: object, expected: str
 ) -> NDArray[np.float32]:
     if isinstance(values, np.ma.MaskedArray):
-        raise broken_contract(component, "returned a masked array, expected plain numbers, as of .filled(0)")
+        raise broken_contract(component, "returned a masked array, expected a plain array", "Call .filled(0) first")
     try:
         array = np.asarray(values)
     except ValueError as error:  # NumPy refuses rows of different lengths

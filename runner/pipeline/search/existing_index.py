@@ -77,8 +77,8 @@ class AskedIndex(
             raise broken_contract(self.arm, problem)
         if queries and not any(rankings):
             raise ComponentError(
-                f"retriever: {type(self.arm).__name__} found nothing for any of {len(queries):,} queries; check that "
-                "the index is filled, and what your query selects"
+                f"retriever: {type(self.arm).__name__} found nothing for any of {len(queries):,} queries. Check that "
+                "the index is filled, and what your query selects."
             )
         mask = current_mask()  # a server may repeat the key that it got
         columns = {

@@ -85,13 +85,13 @@ def collect_export(sweep: LoadedSweep, result: CellResult, store_dir: Path | Non
     """
     if result.status != OK:
         raise DataError(
-            f"{result.cell_id}: the cell failed ({result.reason}); export another cell, or fix the cause and run the "
-            "sweep again"
+            f"{result.cell_id}: the cell failed ({result.reason}). Export another cell, or fix the cause and run the "
+            "sweep again."
         )
     if result.has_own_pipeline:
         raise DataError(
             f"{result.cell_id}: is a pipeline of your own (pipeline={result.axes.get('pipeline')}), which rag-grid "
-            "does not contain; deploy it as it is, or export a cell with pipeline=built_in"
+            "does not contain. Deploy it as it is, or export a cell with pipeline=built_in"
         )
     folder, plugins = sweep.folder_of(result), select_trusted(read_plugins(result.config))
     served = served_nodes(result.config, frozenset(result.config))
@@ -149,8 +149,8 @@ def _require_own_index(retriever: Json) -> None:
     cls = find_class(retriever)
     if cls is not None and hasattr(cls, "find"):  # the class is an ExistingIndexArm
         raise ConfigError(
-            f"retriever: {cls.__name__} searches an index of your own, which an exported folder does not contain; "
-            "deploy your search as it is, or export a cell with another retriever"
+            f"retriever: {cls.__name__} searches an index of your own, which an exported folder does not contain. "
+            "Deploy your search as it is, or export a cell with another retriever."
         )
 
 
@@ -158,7 +158,7 @@ def _require_search(cell: Cell) -> None:
     if any(isinstance(arm, PickingArm) for arm in cell.retriever.arms):
         raise ConfigError(
             f"retriever: {type(cell.retriever).__name__} picks its passages without a search, by the samples or "
-            "by the order of the corpus; export a cell whose retriever searches"
+            "by the order of the corpus. Export a cell whose retriever searches."
         )
 
 

@@ -70,7 +70,7 @@ def write_folder(cell: ExportedCell, out: Path) -> int:
     try:
         out = out.resolve()
         if out.exists() and not is_export(out) and (not out.is_dir() or any(out.iterdir())):
-            raise DataError(f"--out: {out} exists and is not an exported folder; name a new or empty folder")
+            raise DataError(f"--out: {out} exists and is not an exported folder. Name a new or empty folder.")
         with _replacing(out, cell.store) as folder:
             _write(cell, folder)
             return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
@@ -95,7 +95,7 @@ def _replacing(out: Path, store: Store) -> Iterator[Path]:
 
 def _advice(store_root: str, store: Store) -> str:
     if not store_root:
-        return "an export by an earlier version left it; remove it unless that export still runs"
+        return "an export by an earlier version left it. Remove it unless that export still runs."
     if store_root == str(store.root):
         return "another export writes it"
     command = shlex.join(["python", "-m", "runner.store", "--store-dir", store_root, "prune"])

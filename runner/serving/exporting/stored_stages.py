@@ -36,7 +36,7 @@ class ExportStore:
         store = next((each for each in tried if is_bucket(each) or (Path(each) / "store.json").is_file()), None)
         if store is None:
             raise DataError(
-                f"{' and '.join(dict.fromkeys(tried))}: no store found; name the store of the sweep by --store-dir"
+                f"{' and '.join(dict.fromkeys(tried))}: no store found. Name the store of the sweep by --store-dir"
             )
         self.store = open_store(store, str(run.get("cache_dir", "")))
         self._result = result

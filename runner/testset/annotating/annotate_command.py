@@ -45,7 +45,7 @@ def _require_other_files(options: argparse.Namespace) -> None:
         return
     require_other_files(getattr(options, "files", ()), path)
     if path.resolve().parent == options.folder.resolve():
-        raise DataError(f"{path}: {options.folder} is the annotated set, which never changes; choose another folder")
+        raise DataError(f"{path}: {options.folder} is the annotated set, which never changes. Choose another folder.")
 
 
 def _export(options: argparse.Namespace, testset: Testset) -> int:
@@ -72,10 +72,16 @@ def _export(options: argparse.Namespace, testset: Testset) -> int:
     return 0
 
 
+def _names(files: Sequence[Path]) -> str:
+    return ", ".join(map(str, files))
+
+
 def _import(options: argparse.Namespace, testset: Testset) -> int:
     annotated = read_annotations(options.files, testset, options.annotator_from, accepts_parent=False)
     if annotated == Annotated():
-        raise DataError("FILE: contains no annotations; export annotated tasks as JSON, or fill in the sheet")
+        raise DataError(
+            f"{_names(options.files)}: no annotations found. Export annotated tasks as JSON, or fill in the sheet."
+        )
     new = import_annotations(testset, annotated.annotations, options.prefer, configured_gates(testset))
     lines_by_file = {"conflicts.jsonl": map(vars, new.conflicts), "rejected.jsonl": new.rejected}
     files = {name: b"".join(map(encode_line, lines)) for name, lines in lines_by_file.items()}
@@ -105,7 +111,10 @@ def _agree(options: argparse.Namespace, testset: Testset) -> int:
     annotated = read_annotations(options.files, testset, options.annotator_from, accepts_parent=True)
     agreement = annotator_agreement(testset, annotated.annotations)
     if agreement.n_annotators < 2:
-        raise DataError(f"FILE: got annotations of {agreement.n_annotators} annotators, expected at least 2 to compare")
+        raise DataError(
+            f"{_names(options.files)}: got annotations of {agreement.n_annotators} annotators, expected at least 2 to "
+            "compare"
+        )
     if options.json:
         write_lines(options.json, [json.dumps(tables.agreement_record(agreement), ensure_ascii=False, indent=2)])
     _report_left_out(annotated)
@@ -117,10 +126,13 @@ def _accept(options: argparse.Namespace, testset: Testset) -> int:
     annotated = read_annotations(options.files, testset, options.annotator_from, accepts_parent=True)
     ratings = ratings_by_sample(annotated.annotations)
     if not ratings:
-        raise DataError(f"FILE: got {len(annotated.annotations)} annotations without a rating, expected some ratings")
+        raise DataError(
+            f"{_names(options.files)}: got {len(annotated.annotations)} annotations without a rating, expected "
+            "some ratings"
+        )
     samples = [sample for sample in testset.samples if is_accepted(ratings.get(sample.id, ()), options.at)]
     if options.write and not samples:
-        raise DataError(f"--write: no sample is rated {options.at} or more by most of its raters; use a lower --at")
+        raise DataError(f"--write: no sample is rated {options.at} or more by most of its raters. Use a lower --at")
     cells = acceptance(testset, ratings)
     if options.csv:
         write_lines(options.csv, [acceptance_csv(cells)])
@@ -135,7 +147,7 @@ def _accept(options: argparse.Namespace, testset: Testset) -> int:
 
 def _split(options: argparse.Namespace, testset: Testset) -> int:
     if options.out.exists():
-        raise DataError(f"--out: {options.out} exists already; choose another path")
+        raise DataError(f"--out: {options.out} exists already. Choose another path.")
     parts = split(testset, _sizes(options.sizes), options.seed)
     abouts = {part.name: {"part": part.name, "seed": options.seed} for part in parts}
     write_testsets(

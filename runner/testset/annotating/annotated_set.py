@@ -69,12 +69,15 @@ class AnnotatedVersions:
             )
         if name not in self._samples and version == self.testset.key:
             raise DataError(
-                f"{location}: annotates the sample '{name}', which is not in this set. Was another set exported?"
+                f"{location}: annotates the sample '{name}', which is not in this set. Name the folder that "
+                "was exported."
             )
         return self._samples.get(name)
 
     def documents_of(self, names: Sequence[str], location: str) -> Sequence[str]:
         """Return the ids of the shown documents. Raises DataError for a document that is not in this set."""
         if unknown := [name for name in names if name not in self.testset.texts]:
-            raise DataError(f"{location}: shows the document '{unknown[0]}', which is not in this set. Was it changed?")
+            raise DataError(
+                f"{location}: shows the document '{unknown[0]}', which is not in this set. Export the set again."
+            )
         return names

@@ -30,7 +30,7 @@ WORDINGS = {
         history="Earlier turns of the conversation",
         question="Question: correct it if necessary",
         references="Answers, one per entry: correct, add or remove",
-        passages="Documents: passages that answer the question are marked; correct incomplete or overlong marks",
+        passages="Documents: passages that answer the question are marked. Correct incomplete or overlong marks.",
         gold="answers the question",
         checks={
             Check.TASK: "Is it the kind of question that the task requests?",

@@ -54,7 +54,7 @@ def read_export(file: Path, known: AnnotatedVersions, annotator: str | None) -> 
 
 def _describe_format(record: Record) -> str:
     if "annotator" in record or "annotation_id" in record:
-        return "this is JSON-MIN, in which annotations overwrite data of the same name; export as JSON"
+        return "this is JSON-MIN, in which annotations overwrite data of the same name. Export as JSON."
     if "predictions" in record:
         return (
             "these are tasks without annotations yet: import them into Label Studio, annotate them, and export as JSON"

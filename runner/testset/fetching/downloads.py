@@ -43,11 +43,11 @@ def download(hub: Hub, repo: Repository, path: str, target: Path, report: Report
         time.sleep(_WAIT_S * 2**n_failures)
     if wrong := difference(target, expected):
         target.unlink()
-        raise DataError(f"{path} of {repo.name}: {wrong}. The file was deleted; fetch it again.")
+        raise DataError(f"{path} of {repo.name}: {wrong}. The file was deleted. Fetch it again.")
 
 
 def difference(file: Path, expected: HubFile) -> str:
-    """Return how a file differs from the expected one, "" if it does not."""
+    """Describe the difference between a file and the expected one, "" if it does not."""
     n_bytes = _size(file)
     if n_bytes != expected.n_bytes:
         return f"has {n_bytes:,} bytes, expected {expected.n_bytes:,}"

@@ -151,9 +151,9 @@ class Hub:
             raise InterruptedDownload(f"the server answered with status {reply.status}")
         if reply.status in (401, 403):
             advice = (
-                "check that the token in HF_TOKEN may read it" if self._token else "set HF_TOKEN if it needs a token"
+                "Check that the token in HF_TOKEN may read it." if self._token else "Set HF_TOKEN if it needs a token."
             )
-            raise DataError(f"{source}: {self.endpoint} denies access (status {reply.status}); {advice}")
+            raise DataError(f"{source}: {self.endpoint} denies access (status {reply.status}). {advice}")
         if reply.status == 404:
             raise DataError(f"{source}: {self.endpoint} does not have it (status 404). Check {_ENDPOINT}.")
         raise DataError(f"{source}: {self.endpoint} answered with status {reply.status}, expected 200")

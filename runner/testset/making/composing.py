@@ -61,11 +61,11 @@ def _explain_error(error: Exception, name: str, checker: list[str]) -> str:
     """
     message = "\n".join(causes(error)).partition("\nConfig search path:")[0]
     if missing := re.search(r"Interpolation key '\w+' not found\s+full_key: ([\w.]+)", message):
-        return f"{missing[1]}: is missing; name it: {missing[1]}=..."
+        return f"{missing[1]}: is missing. Name it: {missing[1]}=..."
     if unknown := re.search(r"Could not override '([\w.@/]+)'", message):
         return f"{unknown[1]}: {_advice_on_unknown(unknown[1], name, checker)}"
     if several := re.search(r"Ambiguous value for argument '([^']+)'", message):
-        return f"{several[1]}: got several values, but a run makes one set; use one value, or a list in brackets"
+        return f"{several[1]}: got several values, but a run makes one set. Use one value, or a list in brackets."
     if option := re.search(r"Could not load '(\w+)/([^']*)'", message):
         options = ", ".join(_options(option[1]))
         return f"{option[1]}: got {option[2]}, expected one or more of {options}"
@@ -76,7 +76,7 @@ def _advice_on_unknown(key: str, name: str, checker: list[str]) -> str:
     """Return advice on a key that does not exist."""
     group = key.partition(".")[0]
     if group == _CHECKER and not checker:
-        return f"no checker is chosen, so the writer checks itself; choose one first, e.g. {_CHECKER}=openai"
+        return f"no checker is chosen, so the writer checks itself. Choose one first, e.g. {_CHECKER}=openai"
     with isolated_hydra(conf=CONF) as hydra:
         config: Json = OmegaConf.to_container(hydra.compose_config(name, checker, RunMode.RUN, from_shell=False))
     known = [name for name in dotted_names(config) if not name.endswith("._target_")]

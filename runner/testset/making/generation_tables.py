@@ -70,7 +70,7 @@ def _models(settings: GenerationSettings) -> str:
     """Return which model writes and which one checks."""
     writer, checker = model_name(settings.llm), model_name(settings.checker)
     if settings.checker == settings.llm:
-        return f"{writer} writes and checks itself, which is lenient; choose another with checker=..."
+        return f"{writer} writes and checks itself, which is lenient. Choose another with checker=..."
     return f"{writer} writes, {checker} checks"
 
 

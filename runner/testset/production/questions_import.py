@@ -60,7 +60,7 @@ def import_questions(
             questions.append(_mask(trace, private))
     if not questions:
         reasons = ", ".join(f"{reason} {n:,}" for reason, n in skipped.items())
-        raise DataError(f"no trace has a question ({reasons or 'there are no traces'}); check the source")
+        raise DataError(f"no trace has a question ({reasons or 'there are no traces'}). Check the source.")
     ordered = sorted(_add_sessions(questions), key=lambda question: (question.time, question.id))
     groups = _fold(ordered, threshold)
     records = [_record(group) for group in groups]
@@ -76,7 +76,7 @@ def import_questions(
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise DataError(f"--out: {out} cannot be created ({error.strerror}); choose another path") from error
+        raise DataError(f"--out: {out} cannot be created ({error.strerror}). Choose another path.") from error
     write_lines(out / QUESTIONS, (json.dumps(record, ensure_ascii=False) for record in records))
     write_text(out / COUNTS, json.dumps(vars(counts), ensure_ascii=False, indent=2) + "\n")
     return counts
@@ -90,7 +90,7 @@ def without_passages(traces: Iterable[TracedQuestion | SkippedTrace]) -> Iterato
 
 def _require_new(out: Path) -> None:
     if out.is_file() or (out.is_dir() and any(out.iterdir())):
-        raise DataError(f"--out: {out} exists and is not an empty folder; choose another path")
+        raise DataError(f"--out: {out} exists and is not an empty folder. Choose another path.")
 
 
 def _mask(question: TracedQuestion, private: PrivateData) -> TracedQuestion:

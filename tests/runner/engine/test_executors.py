@@ -197,7 +197,7 @@ class TestPlaceOfStages:
     ) -> None:
         assert len(list(run_stages(chain(), store, Local(), 2))) == 4
         assert caplog.messages == [
-            "run.workers: executor=local runs all stages in this process, one by one; leave one of the two out"
+            "run.workers: executor=local runs all stages in this process, one by one. Leave one of the two out."
         ]
 
 
@@ -467,7 +467,7 @@ class TestProcesses:
     def test_worker_without_memory_fails_only_its_stage(self, store: Store) -> None:
         ended = run(chain(left=exceed_memory), store, n_workers=2)
         assert ended["left"].error.startswith(
-            "left: a worker process ran out of memory; try run.workers=1 or a smaller"
+            "left: a worker process ran out of memory. Try run.workers=1 or a smaller"
         )
         assert ended["left"].error.endswith("; it was tried 3 times")
         assert ended["top"].failed

@@ -207,7 +207,7 @@ def test_component_of_a_class_that_a_function_made_has_no_key() -> None:
     class Made:
         pass
 
-    with pytest.raises(ComponentError, match=r"Made: its name may be shared"):
+    with pytest.raises(ComponentError, match=r"Made: other classes may have the same name"):
         describe({"part": [Made()]})
 
 

@@ -77,7 +77,7 @@ class TestCommandLine:
 
     def test_sweep_preset_without_multirun_flag_suggests_the_flag(self, tmp_path: Path) -> None:
         code, error = self.run(tmp_path, "+sweeps=smoke")
-        assert (code, error) == (EXIT_NOT_RUN, "+sweeps: got a sweep of several cells without -m; add -m\n")
+        assert (code, error) == (EXIT_NOT_RUN, "+sweeps: got a sweep of several cells without -m. Add -m.\n")
 
     @pytest.mark.parametrize(("typed", "meant"), [("retriver=bm25", "retriever"), ("top_kk=3", "top_k")])
     def test_misspelt_name_suggests_the_nearest_name(self, tmp_path: Path, typed: str, meant: str) -> None:
@@ -89,12 +89,12 @@ class TestCommandLine:
     def test_value_in_place_of_a_mapping_is_rejected(self, tmp_path: Path, arguments: list[str]) -> None:
         code, error = self.run(tmp_path, *arguments)
         assert code == EXIT_NOT_RUN
-        assert error == "run: got null, expected a mapping; set one of its fields, e.g. run.results_dir=...\n"
+        assert error == "run: got null, expected a mapping. Set one of its fields, e.g. run.results_dir=...\n"
 
     def test_overlong_option_name_is_rejected(self, tmp_path: Path) -> None:
         code, error = self.run(tmp_path, f"prompt={'x' * 5000}")
         assert code == EXIT_NOT_RUN
-        assert "a path or an option of a group that is too long for the file system; shorten it" in error
+        assert "a path or an option of a group that is too long for the file system. Shorten it." in error
         assert len(error) < 500
 
     def test_unknown_key_suggests_the_nearest_key(self, tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ class TestCommandLine:
     def test_added_option_that_depends_on_language_is_rejected(self, tmp_path: Path) -> None:
         code, error = self.run(tmp_path, "reranker=selected", "+reranker@reranker.candidates.own=llm_listwise")
         assert code == EXIT_NOT_RUN
-        assert error.startswith("an added option (+group@place=option) cannot depend on `language`; choose it at")
+        assert error.startswith("an added option (+group@place=option) cannot depend on `language`. Choose it at")
 
     @pytest.mark.parametrize(
         ("typed", "expected"),
@@ -146,11 +146,11 @@ class TestCommandLine:
             ),
             (
                 ["judge=faithfulness", "+llm@judge.llm=openai"],
-                "+llm@judge.llm: the chosen option has a value for it already; leave out the plus: llm@judge.llm=...",
+                "+llm@judge.llm: the chosen option has a value for it already. Leave out the plus: llm@judge.llm=...",
             ),
             (
                 ["judge=faithfulness", "+llm@judge.llm=transformers"],
-                "+llm@judge.llm: the chosen option has a value for it already; leave out the plus: llm@judge.llm=...",
+                "+llm@judge.llm: the chosen option has a value for it already. Leave out the plus: llm@judge.llm=...",
             ),
         ],
     )
@@ -217,7 +217,7 @@ class TestCommandLine:
         assert code == EXIT_NOT_RUN
         (line,) = (line for line in error.splitlines() if "differs between cells" in line)
         assert line.startswith(f"  - {re.split('[.=]', axis)[0]}.*: ")
-        assert line.endswith("apply to the whole sweep; start a separate sweep for each value")
+        assert line.endswith("apply to the whole sweep. Start a separate sweep for each value.")
 
 
 class TestConfiguration:
@@ -336,7 +336,7 @@ class TestStoreAndDisk:
         (tmp_path / "a-file").touch()
         error = refused(f"run.store_dir={tmp_path / 'a-file'}")
         assert error.startswith(f"run.store_dir: cannot write in {tmp_path / 'a-file'}")
-        assert "choose another run.store_dir" in error
+        assert "Choose another run.store_dir" in error
 
     def test_unwritable_results_folder_stops_the_command(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -136,6 +136,6 @@ def test_search_cell_is_not_exportable_and_its_failures_are_explained(tmp_path: 
     run_small(tmp_path, OWN)
     sweep = load(only_sweep(tmp_path))
     (cell,) = sweep.cells
-    with pytest.raises(ConfigError, match=r"searches an index of your own.*; deploy your search as it is"):
+    with pytest.raises(ConfigError, match=r"searches an index of your own.*. Deploy your search as it is"):
         collect_export(sweep, cell)
     assert len(sample_verdicts(sweep, cell)) == 12

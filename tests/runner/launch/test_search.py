@@ -185,7 +185,7 @@ class TestRefused:
             (("top_k=2", "search=tpe"), "search: no axis has several values"),
             (("top_k=2,4", "search=tpe", "race=betting"), "search: a race stops cells before all of their samples"),
             (("repeat=0,1", "search=random"), "search: repeat numbers repeats, not settings"),
-            (("dataset.limit=3,6", "search=random"), "search: scores over different data sets do not compare"),
+            (("dataset.limit=3,6", "search=random"), "search: scores over different data sets cannot be compared"),
             (("top_k=2,4", "search=random", "run.workers=1,2"), "run.*: differs between cells"),
             (("top_k=2,4", "search=random", "search.n_cells=0"), "search.n_cells: got 0"),
             (("top_k=2,4", "search=random", "search.objectives=[rouge]"), "search.objectives (or a kind of costs)"),
@@ -212,7 +212,7 @@ class TestRefused:
     def test_search_without_varying_axes_is_rejected(self, tmp_path: Path) -> None:
         ended = run_command(tmp_path, *FREE[1:], "search=random")
         assert ended.returncode == 2
-        assert "search: got a single cell; add -m" in ended.stderr
+        assert "search: got a single cell. Add -m" in ended.stderr
 
 
 class TestReaders:

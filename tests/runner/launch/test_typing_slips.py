@@ -81,7 +81,7 @@ def test_deletion_override_is_not_a_stray_word() -> None:
         ("run.store_dir=' '", "run.store_dir: got ' ', expected a folder, e.g. results/store"),
         (
             "hydra.run.dir=elsewhere",
-            "hydra.run.dir: got 'elsewhere', which does not move results; set run.results_dir=",
+            "hydra.run.dir: got 'elsewhere', which does not move results. Set run.results_dir=",
         ),
         (
             "hydra.output_subdir=/else/where",
@@ -120,7 +120,7 @@ def test_address_with_blanks_is_rejected(url: str) -> None:
 def test_late_interaction_suggests_the_required_embedder() -> None:
     (problem,) = problems("reranker=late_interaction")
     lacking = "Lsa lacks encode_chunks, encode_queries of a ThreeWayEncoder"
-    assert f"{lacking}; choose an embedder that has them: embedder=bge-m3-heads" in problem
+    assert f"{lacking}. Choose an embedder that has them: embedder=bge-m3-heads" in problem
 
 
 class TestAxes:
@@ -133,7 +133,7 @@ class TestAxes:
             ("top_k=range(1,inf)", "is an empty range"),
             ("top_k=range(1,1000000000)", "has 999,999,999 cells, more than hydra.sweeper.max_cells=100 allows"),
             ("top_k=range(0,1,step=0.001)", "the limit: hydra.sweeper.max_cells=1000"),
-            ("top_k=interval(1,2)", "got an interval, expected single values; list them, as in top_k=64,128"),
+            ("top_k=interval(1,2)", "got an interval, expected single values. List them, as in top_k=64,128"),
         ],
     )
     def test_implausible_grid_values_are_rejected(self, axis: str, expected: str) -> None:

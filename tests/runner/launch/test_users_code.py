@@ -245,7 +245,7 @@ class TestClasses:
     def test_class_outside_run_plugins_is_rejected(self, importable: Path) -> None:
         found = problem("users_code.parts.Answered")
         assert found.startswith("reranker._target_: got 'users_code.parts.Answered'")
-        assert found.endswith("for your own code name its package: run.plugins=[users_code]")
+        assert found.endswith("For your own code name its package: run.plugins=[users_code]")
 
     @pytest.mark.parametrize(
         ("name", "expected"),

@@ -102,7 +102,7 @@ def test_search_axes_do_not_multiply_corpus_in_prompt_cells(tmp_path: Path, opti
     ("override", "message"),
     [
         ("retriever.max_characters=100", r"retriever.max_characters: got 100, but the corpus has 2\d\d characters"),
-        ("context.max_tokens=1", r"no text of the corpus fits into a prompt; limited by context.max_tokens=1; use a"),
+        ("context.max_tokens=1", r"no text of the corpus fits into a prompt; limited by context.max_tokens=1\. Use a"),
     ],
 )
 def test_corpus_that_cannot_be_shown_in_prompts_is_refused(

@@ -78,7 +78,7 @@ def test_hits_outside_the_corpus_alone_score_zero(tmp_path: Path) -> None:
 
 
 def test_existing_index_that_finds_nothing_fails_the_stage(tmp_path: Path) -> None:
-    with pytest.raises(AssertionError, match="Finds found nothing for any of 4 queries; check that the index"):
+    with pytest.raises(AssertionError, match=r"Finds found nothing for any of 4 queries\. Check that the index"):
         index_result(tmp_path, retriever=Finds())
 
 

@@ -118,7 +118,7 @@ def disagreements(table: Mapping[str, Row], found: Mapping[str, Row], known: Map
         if kind not in known:
             outdated.append(f"{kind}: the table has a row for it, and there is no such stage. {WRITE}")
         elif kind not in found:
-            outdated.append(f"{kind}: no fixed cell has such a stage; add one to CELLS in fixed.py, then {WRITE}")
+            outdated.append(f"{kind}: no fixed cell has such a stage. Add one to CELLS in fixed.py, then {WRITE}")
         elif kind not in table:
             outdated.append(f"{kind}: a new kind without a row. {WRITE}")
         elif table[kind]["keys"] != found[kind]["keys"] or table[kind]["version"] != found[kind]["version"]:

@@ -101,7 +101,7 @@ def test_topics_require_documents_and_successful_requests() -> None:
     with pytest.raises(ComponentError, match="the corpus has no documents"):
         SOURCE.topics(SmallCorpus({}), ask)
     assert ask.calls == []
-    with pytest.raises(ComponentError, match="no connection; run the same command again: finished work is cached"):
+    with pytest.raises(ComponentError, match=r"no connection\. Run the same command again: finished work is cached."):
         SOURCE.topics(CORPUS, ScriptedJudge(failed))
 
 

@@ -85,7 +85,7 @@ MISTAKES = {
     "empty": ("", "has no topics"),
     "an empty list": ("[]", "has no topics"),
     "a blank name": ("A: ['  ']", "blank name"),
-    "no text": ("A: [yes, 2024]", r"got True \(bool\) as a topic's name, expected a string; quote it"),
+    "no text": ("A: [yes, 2024]", r"got True \(bool\) as a topic's name, expected a string. Quote it."),
     "a name twice": ("A: [B, B]", "'B' twice"),
     "a key twice": ("A: [B]\nA: [C]", "'A' twice"),
     "a leaf that is a branch": ("- A\n- A: [B]", "'A' twice"),

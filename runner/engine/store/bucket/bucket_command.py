@@ -22,7 +22,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     """
     objects = Objects(options.store_dir, patience_s=10.0)
     if objects.head("store.json") is None:
-        raise StoreError(f"{options.store_dir}: no store here; name one with --store-dir")
+        raise StoreError(f"{options.store_dir}: no store here. Name one with --store-dir")
     upkeep = Upkeep(objects)
     if options.command == "ls":
         return _ls(upkeep, options.store_dir, console)

@@ -257,7 +257,7 @@ class Objects:
             return self._retry(f"write {path}", do)
         except FileNotFoundError as error:
             bucket = "/".join(self.address.split("/")[:3])
-            raise StoreError(f"{self.address}: there is no bucket {bucket}; create it, or correct the name") from error
+            raise StoreError(f"{self.address}: there is no bucket {bucket}. Create it, or correct the name.") from error
 
     def _retry(self, what: str, do: Callable[[], T]) -> T:
         from obstore.exceptions import BaseError, GenericError, JoinError

@@ -264,8 +264,8 @@ class TestProblems:
         ("folder", "problem"),
         [
             ("/a\nid", "a folder in its path has a line break or a control character in its name"),
-            ("/a%jb", "/a%jb contains %, which Slurm replaces in the paths of logs; choose another folder"),
-            ("/a\\b", "/a\\b contains \\, which Slurm replaces in the paths of logs; choose another folder"),
+            ("/a%jb", "/a%jb contains %, which Slurm replaces in the paths of logs. Choose another folder."),
+            ("/a\\b", "/a\\b contains \\, which Slurm replaces in the paths of logs. Choose another folder."),
         ],
     )
     def test_folder_that_slurm_would_misread_is_rejected(self, folder: str, problem: str) -> None:

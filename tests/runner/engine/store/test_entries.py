@@ -546,7 +546,7 @@ class TestDisk:
     def test_file_in_place_of_the_store_folder_is_an_error(self, tmp_path: Path) -> None:
         (tmp_path / "store").touch()
         with pytest.raises(
-            StoreError, match=r"cannot write in .*store.*choose another run\.store_dir, or make this one writable"
+            StoreError, match=r"cannot write in .*store.*Choose another run\.store_dir, or make this one writable"
         ):
             Store(tmp_path / "store")
 

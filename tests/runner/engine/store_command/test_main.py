@@ -291,7 +291,7 @@ class TestMissingStore:
     def test_store_command_names_and_does_not_create_a_missing_store(self, tmp_path: Path) -> None:
         done = run_command(tmp_path, "ls", module="runner.store")
         assert done.returncode == 2
-        assert done.stderr == "results/store: this folder is not a store; name one with --store-dir\n"
+        assert done.stderr == "results/store: this folder is not a store. Name one with --store-dir\n"
         assert list(tmp_path.iterdir()) == []
 
     def test_store_command_refuses_a_newer_store(self, store: Store, capsys: pytest.CaptureFixture[str]) -> None:

@@ -127,7 +127,7 @@ class TestAgreement:
         labels = str(jsonl(tmp_path, records(1)))
         model = ("llm@judge.llm=rehearsal", f"run.store_dir={tmp_path / 'store'}")
         assert judge_agreement(["--claims", labels, "--judge", "relevance", *model]) == 2
-        assert "this judge checks no claims; choose faithfulness or claims" in capsys.readouterr().err
+        assert "this judge checks no claims. Choose faithfulness or claims." in capsys.readouterr().err
 
 
 class TestWriting:

@@ -155,7 +155,7 @@ def test_finished_training_is_reused_and_other_settings_are_refused(
     assert f"use it with: --config-dir {trained}/conf judge={judge} " in told
     assert f"next: python -m runner.judge_training evaluate --data {prepared.data} --trained {trained}" in told
     assert train(prepared, trained, "--seed", "1") == 2
-    assert "contains another training (seed=0 there, 1 here); choose another folder" in capsys.readouterr().err
+    assert "contains another training (seed=0 there, 1 here). Choose another folder." in capsys.readouterr().err
 
 
 def test_evaluate_reports_agreement_before_and_after_training(
@@ -207,7 +207,7 @@ def test_trained_judge_options_use_the_adapter(trained: Path) -> None:
     ("more", "said"),
     [
         (("--strict",), "--strict: 2 pairs are longer than the model's window or --max-length, e.g. q12, "),
-        (("--max-length", "20"), "training pairs has 20 tokens or fewer; use a larger"),
+        (("--max-length", "20"), "training pairs has 20 tokens or fewer. Use a larger"),
         (("--at-once", "3", "--epochs", "0"), "--epochs: got 0, expected at least 1"),
         (("--model", "owner/model"), "revision: got '', expected the commit of 'owner/model'"),
     ],

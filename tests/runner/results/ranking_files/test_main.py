@@ -120,7 +120,7 @@ def test_question_without_hits_is_counted_in_the_ranking_export(
 
 
 def test_impossible_ranking_exports_are_rejected(sweep: Path, refused: Refused) -> None:
-    assert "has 2 finished cells, expected one; choose it with --cell" in (said := refused(sweep, "--format", "trec"))
+    assert "has 2 finished cells, expected one. Choose it with --cell" in (said := refused(sweep, "--format", "trec"))
     assert "chunk.size" in said
     cell = ("--cell", "chunk.size=32")
     assert "not an id of the FinanceRAG challenge" in refused(sweep, *cell, "--format", "financerag")

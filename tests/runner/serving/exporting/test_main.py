@@ -217,7 +217,7 @@ def test_closed_book_export_answers_without_passages(sweep: Path, tmp_path: Path
 def test_failed_cells_and_oracles_cannot_be_exported(sweep: Path) -> None:
     whole = load(sweep / "results" / SWEEP_ID)
     cell = whole.cell(BM25)
-    with pytest.raises(DataError, match=r"the cell failed \(all went wrong\); export another"):
+    with pytest.raises(DataError, match=r"the cell failed \(all went wrong\). Export another"):
         collect_export(whole, replace(cell, status="FAILED", reason="all went wrong"))
     oracle = {"_target_": "components.retrievers.oracle.Oracle", "depth": 100}
     with pytest.raises(ConfigError, match="Oracle picks its passages without a search"):
@@ -320,7 +320,7 @@ def test_export_reports_missing_or_damaged_stages(
     assert "stage 'data' of cell" in capsys.readouterr().err
     shutil.rmtree(store.root)
     assert export(tmp_path, BM25, tmp_path / "out", "--store-dir", str(store.root)) == 2
-    assert "no store found; name the store of the sweep by --store-dir" in capsys.readouterr().err
+    assert "no store found. Name the store of the sweep by --store-dir" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("is_fifo", [False, True])
@@ -341,11 +341,11 @@ def test_damaged_or_edited_export_is_rejected(folder: Path, tmp_path: Path) -> N
     other = shutil.copytree(folder, tmp_path / "other")
     (index,) = (other / PIPELINE / "stages").glob("sparse_index-*")
     (index / "counts.npy").write_bytes(b"other")
-    with pytest.raises(StoreError, match=r"is damaged \(sparse_index .*counts.npy has 5 bytes.*export the cell again"):
+    with pytest.raises(StoreError, match=r"is damaged \(sparse_index .*counts.npy has 5 bytes.*Export the cell again"):
         load_pipeline(other).search("罚款")
     path = other / PIPELINE / "pipeline.json"
     path.write_bytes(path.read_bytes().replace(b'"top_k": ', b'"top_k": 1', 1))
-    with pytest.raises(DataError, match=r"pipeline\.json: the file was changed .*if you edited it, delete its last"):
+    with pytest.raises(DataError, match=r"pipeline\.json: the file was changed .*If you edited it, delete its last"):
         load_pipeline(other)
     (other / PIPELINE / "pipeline.json").write_bytes((folder / PIPELINE / "pipeline.json").read_bytes())
     told = json.loads(read_unsealed(path))
@@ -374,7 +374,7 @@ def test_damaged_or_edited_export_is_rejected(folder: Path, tmp_path: Path) -> N
     )
     for text in ("{", *(json.dumps({**told, **change}) for change in unusable)):
         path.write_text(text, encoding="utf-8")
-        with pytest.raises(DataError, match=r"cannot be (used|loaded) .*export the cell again"):
+        with pytest.raises(DataError, match=r"cannot be (used|loaded) .*Export the cell again"):
             load_pipeline(other)
     with pytest.raises(DataError, match=r"expected a folder that `python -m runner\.export"):
         load_pipeline(tmp_path / "nowhere")
@@ -384,7 +384,7 @@ def test_non_regular_description_file_is_rejected(folder: Path, tmp_path: Path) 
     path = shutil.copytree(folder, tmp_path / "other") / PIPELINE / "pipeline.json"
     path.unlink()
     os.mkfifo(path)
-    with pytest.raises(DataError, match=r"pipeline\.json: cannot be used \(it is not a file\); export the cell again"):
+    with pytest.raises(DataError, match=r"pipeline\.json: cannot be used \(it is not a file\). Export the cell again."):
         load_pipeline(tmp_path / "other")
 
 
@@ -394,7 +394,7 @@ def test_agent_of_a_damaged_folder_ends_with_the_same_error(folder: Path, tmp_pa
     told = json.loads(read_unsealed(path))
     del told["components"]["retriever"]
     path.write_text(json.dumps(told), encoding="utf-8")
-    with pytest.raises(DataError, match=r"cannot be loaded .*export the cell again"):
+    with pytest.raises(DataError, match=r"cannot be loaded .*Export the cell again"):
         make_agent().load_context(SimpleNamespace(artifacts={PIPELINE.name: str(path.parent)}))
 
 

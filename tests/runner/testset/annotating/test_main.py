@@ -248,7 +248,7 @@ def test_split_writes_the_parts_of_a_set(tmp_path: Path, folder: Path, capsys: p
         ),
         (["export", "NONE", "--to", "t.json"], "does not exist"),
         (["import", "SET", "EXPORT", "--out", "n", "--prefer", "cy"], "'cy' annotated nothing"),
-        (["import", "SET", "EMPTY", "--out", "n"], "FILE: contains no annotations"),
+        (["import", "SET", "EMPTY", "--out", "n"], ": no annotations found"),
     ],
 )
 def test_invalid_annotation_commands_give_one_clear_error(

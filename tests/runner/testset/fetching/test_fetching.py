@@ -347,7 +347,7 @@ class TestFailures:
 
     def test_denied_access_suggests_a_token(self, hub: HubServer, capsys: pytest.CaptureFixture[str]) -> None:
         hub.status = 401
-        assert "denies access (status 401); set HF_TOKEN" in error_of(capsys)
+        assert "denies access (status 401). Set HF_TOKEN" in error_of(capsys)
 
     def test_fetch_rejects_judgements_of_other_queries(
         self, hub: HubServer, data: Path, capsys: pytest.CaptureFixture[str]

@@ -331,7 +331,7 @@ class TestABucketThatGoesAway:
             host("a")
 
     def test_missing_bucket_is_named_when_the_store_opens(self, bucket: Bucket, tmp_path: Path) -> None:
-        with pytest.raises(StoreError, match=r"^s3://nobody/prefix: there is no bucket s3://nobody; create it, or"):
+        with pytest.raises(StoreError, match=r"^s3://nobody/prefix: there is no bucket s3://nobody. Create it, or"):
             open_store("s3://nobody/prefix", str(tmp_path))
 
     def test_computed_results_are_sent_by_the_next_run(
