@@ -44,12 +44,12 @@ class Graded:
     the grades; of OmniEval's metrics, all but hallucination are better when larger. Source: Wang et al. 2024,
     "OmniEval", section 3.3.
 
-    `instruction` may have placeholders for {question}, {references}, {answer}, {passages} and {passage}. The places
-    decide what a sample must have:
+    `instruction` may have placeholders for {question}, {references}, {answer}, {passages} and {passage}. They decide
+    what a sample must have:
 
     - {references}, {passages}: a sample that has none is NOT_APPLICABLE (closed-book cells have no passages);
     - {answer}: an empty answer gets the grade `empty_answer` without a request, or is NOT_APPLICABLE if that is None.
-      Without this place, answers are not read;
+      Without this placeholder, answers are not read;
     - {passage}: one request per passage. The value is the mean over the passages.
 
     `applicability`, if not empty, is asked once per question, with {question} and {references} only. Samples to which

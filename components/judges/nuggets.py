@@ -104,8 +104,8 @@ class Nuggets:
     all cells, with `nugget_prompt` (placeholders {question} and {text}). `assignment_prompt` has placeholders for
     {question}, {nuggets} and {answer}; one request has all nuggets. An empty answer states nothing, and scores 0
     without a request. Without references, nuggets or vital nuggets: NOT_APPLICABLE. With the `source` GOLD_DOCUMENTS,
-    nuggets are made from the gold evidence in the corpus with `document_prompt` (same places), and no references are
-    needed. A sample is UNPARSABLE if it has more than `max_nuggets`, or if an assignment is missing after
+    nuggets are made from the gold evidence in the corpus with `document_prompt` (same placeholders), and no references
+    are needed. A sample is UNPARSABLE if it has more than `max_nuggets`, or if an assignment is missing after
     `max_attempts` requests. Source: Pradeep et al. 2024, "Initial Nugget Evaluation Results for the TREC 2024 RAG
     Track", whose nuggets come from documents.
     """

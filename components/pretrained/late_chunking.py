@@ -41,7 +41,7 @@ class _Window(NamedTuple):
 
 @dataclass(frozen=True)
 class LateChunking:
-    """An encoder and its way to read documents.
+    """An encoder and how it reads documents.
 
     `prefix` precedes each window. A document that is longer than the model reads is read in windows. Each repeats
     `overlap` of the previous one, in [0, 1), as context only: a repeated token keeps its output from the earlier
