@@ -19,7 +19,7 @@ from types import CodeType, FrameType, ModuleType
 from weakref import WeakKeyDictionary
 
 from components.errors import ComponentError
-from components.secrets.mask import masked
+from components.secrets.mask import mask_text
 from runner.console.own_packages import add_working_directory
 from runner.engine.plugins.files import SUFFIXES, SourceFile
 from runner.engine.plugins.opened_files import OpenedFiles
@@ -197,7 +197,7 @@ def uncovered_reads() -> list[str]:
 def _uncovered_message(modules: str, folder: str, paths: Sequence[str]) -> str:
     what = paths[0] if len(paths) == 1 else f"{len(paths):,} files in {folder}"
     what = what if what.isprintable() else repr(what)
-    return masked(
+    return mask_text(
         f"{modules} read {what}, which no key of the store covers: an edit changes no key, so earlier results count. "
         "Move such files into the folder of the package, return a hash of them from content_hash(), or change the "
         "component's revision with them (docs/extending.md)"

@@ -86,4 +86,4 @@ def test_error_names_the_unreadable_store_folder(
 
     monkeypatch.setattr(os, "scandir", refuse)
     assert main(["--store-dir", str(root), "verify"]) == 2
-    assert f"{root}: Permission denied; " in capsys.readouterr().err
+    assert f"{root}: Permission denied. " in capsys.readouterr().err
