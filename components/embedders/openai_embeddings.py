@@ -209,7 +209,7 @@ def _unit_vectors(reply: Json, n_texts: int) -> NDArray[np.float32]:
 
     Raises Malformed unless the reply has one vector of finite numbers per text.
     """
-    data = in_order(objects_in(reply, "data"), n_texts)
+    data = in_order(objects_in(reply, "data"), n_texts, without_indexes=True)
     vectors = to_float_array([item.get("embedding") for item in data])
     if vectors.ndim != 2 or not vectors.size:
         raise Malformed(f"vectors of shape {vectors.shape} for {n_texts} texts, expected one for each")

@@ -17,16 +17,16 @@ _BROKEN_OFF = frozenset(
     {"abort", "aborted", "cancelled", "error", "insufficient_system_resource", "network_error", "user_cancel"}
 )
 """Reasons of a text that the server gave up: vLLM, SGLang, routers, DeepSeek, Zhipu, Cohere."""
-_FILTER_CODE = "1301"
-"""Zhipu's code of a prompt that a filter refuses."""
-_FILTER_WORDS = (
-    "content_filter", "content_policy_violation", "contentpolicyviolation", "data_inspection_failed",
-    "datainspectionfailed", "sensitivecontentdetected", "content exists risk", "violates usage guidelines",
-    "input was flagged",
+_FILTER_CODES = frozenset(
+    {"1301", "content_filter", "content_policy_violation", "data_inspection_failed", "datainspectionfailed"}
+    | {"inputtextsensitivecontentdetected"}
+)
+"""Error codes and types of a prompt that a filter refuses: Zhipu, Azure, Kimi, OpenAI, Alibaba (twice), Volcengine."""
+_FILTER_MESSAGES = (
+    "contentpolicyviolation", "content exists risk", "violates usage guidelines", "input was flagged",
+    "potentially violating our usage policy", "blocked by content filtering policy",
 )  # fmt: skip
-"""Parts of the code, type or message of such an error: Azure and Kimi, OpenAI, LiteLLM, Alibaba (twice), Volcengine,
-DeepSeek, xAI, OpenRouter.
-"""
+"""Parts of messages of such errors without a code: LiteLLM, DeepSeek, xAI, OpenRouter, OpenAI, Anthropic."""
 
 
 def is_broken_off(finish_reason: object) -> bool:
@@ -53,8 +53,9 @@ def is_filter(finish_reason: object) -> bool:
 def is_filtered_prompt(error: HttpError) -> bool:
     """Return True if the provider's filter refused the prompt, which Azure, for example, reports with status 400."""
     body = error.body if isinstance(error.body, dict) else {"message": error.body}
-    text = " ".join(str(body.get(name)) for name in ("code", "type", "message")).lower()
-    is_filter_error = str(error.code) == _FILTER_CODE or any(words in text for words in _FILTER_WORDS)
+    message = str(body.get("message")).lower()
+    has_code = any(str(body.get(name)).lower() in _FILTER_CODES for name in ("code", "type"))
+    is_filter_error = has_code or any(words in message for words in _FILTER_MESSAGES)
     return error.status in (400, 403, 422) and is_filter_error
 
 

@@ -106,6 +106,19 @@ def test_server_that_refuses_the_encoding_gets_none(message: Any) -> None:
     assert ["encoding_format" in request for request in server.requests] == [True, False, False, False]
 
 
+def test_embeddings_without_any_index_are_in_order() -> None:
+    def script(request: dict[str, Any], attempt: int) -> Reply:
+        vectors = [{"embedding": vector} for vector in vectors_of(request["input"])]
+        return Reply(body=json.dumps({"data": vectors}).encode())
+
+    with chat_server(script) as server:
+        state = {"dimensions": np.array([N_DIMENSIONS], dtype=np.float32)}
+        embedder = embedder_at(server.url)
+        vectors = embedder.embed_chunks(Passages(["好", "雨"]), state)
+    expected = np.array(vectors_of([f"{embedder.passage_prefix}{text}" for text in "好雨"]))
+    assert vectors == pytest.approx(expected / np.linalg.norm(expected, axis=1, keepdims=True), abs=1e-6)
+
+
 def test_missing_index_counts_as_zero() -> None:
     """Gemini leaves out a number that is 0, wherever the item stands."""
 

@@ -161,6 +161,19 @@ class TestAnswers:
         answers, server = ask(lambda *_: Reply(status=400, body=json.dumps({"error": error}).encode()))
         assert (answers["q"].state, answers["q"].error, len(server.requests)) == (AnswerState.REFUSED, "", 1)
 
+    @pytest.mark.parametrize(
+        "error",
+        [
+            {"code": "unknown_parameter", "message": "Unknown parameter: 'content_filter'."},
+            {"code": 400, "message": "Guardrail 'litellm_content_filter' not found"},
+            {"code": "invalid_value", "message": "data_inspection_failed is no header"},
+        ],
+        ids=lambda error: str(error["code"]),
+    )
+    def test_error_that_only_mentions_a_filter_is_no_refusal(self, error: dict[str, Any]) -> None:
+        answers, _ = ask(lambda *_: Reply(status=400, body=json.dumps({"error": error}).encode()))
+        assert (answers["q"].state, answers["q"].error_class) == (AnswerState.ERROR, ErrorClass.BAD_REQUEST)
+
     def test_parts_of_mistral_are_separated_into_thoughts_and_text(self) -> None:
         thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "hm, "}, {"type": "text", "text": "2"}]}
         content = [thinking, {"type": "text", "text": "fo"}, {"type": "reference", "reference_ids": [1]}]

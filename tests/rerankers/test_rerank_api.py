@@ -100,6 +100,7 @@ def test_rerank_api_retries_temporary_failures() -> None:
         5: {"results": [whole[0], {"index": 1, "relevance_score": None}]},
         6: {"results": "none"},
         7: ["?"],
+        8: {"results": [{"relevance_score": 0.5}, {"relevance_score": 0.25}]},
     }
 
     def script(request: dict[str, Any], attempt: int) -> Reply:
