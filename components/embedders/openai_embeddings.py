@@ -26,6 +26,9 @@ _ROUNDS_PER_BLOCK = 8
 _FIXED = {"model", "input", "dimensions"}
 """Parameters that fields of the class set, or that would change the form of the reply."""
 
+_without_encoding: set[str] = set()
+"""Addresses of servers that refused `encoding_format` in this process."""
+
 Batch = tuple[tuple[str, str], ...]
 """Texts with their keys."""
 
@@ -170,17 +173,16 @@ class OpenAIEmbeddings:
         missing = tuple((key, text) for key, text in dict(zip(keys, texts, strict=True)).items() if key not in vectors)
         batches = [missing[first : first + self.batch_size] for first in range(0, len(missing), self.batch_size)]
 
-        encoding = {"encoding_format": "float"}
-
         async def send(session: Session, batch: Batch) -> NDArray[np.float32]:
             body = {"model": side.server.model, "input": [text for _, text in batch], **side.body}
             most_bytes = MAX_BYTES + len(batch) * MAX_BYTES_PER_VECTOR
+            encoding = {} if side.server.base_url in _without_encoding else {"encoding_format": "float"}
             try:
                 reply = await session.post({**encoding, **body}, most_bytes=most_bytes)
             except HttpError as error:
-                if not _refuses_encoding(error):
+                if not encoding or not _refuses_encoding(error):
                     raise
-                encoding.clear()
+                _without_encoding.add(side.server.base_url)
                 reply = await session.post(body, most_bytes=most_bytes)
             vectors = _unit_vectors(reply.content, len(batch))
             if n_dimensions not in (None, vectors.shape[1]):

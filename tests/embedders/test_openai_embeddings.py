@@ -103,7 +103,8 @@ def test_server_that_refuses_the_encoding_gets_none(message: Any) -> None:
         state = {"dimensions": np.array([N_DIMENSIONS], dtype=np.float32)}
         embedder = embedder_at(server.url, batch_size=1, concurrency=1, max_retries=0)
         assert embedder.embed_chunks(Passages(["好", "雨", "雪"]), state).shape == (3, N_DIMENSIONS)
-    assert ["encoding_format" in request for request in server.requests] == [True, False, False, False]
+        assert embedder.embed_queries(Passages(["风"]), state).shape == (1, N_DIMENSIONS)
+    assert ["encoding_format" in request for request in server.requests] == [True, False, False, False, False]
 
 
 def test_embeddings_without_any_index_are_in_order() -> None:
