@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
-from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,10 +71,10 @@ class Pgvector(ExistingIndex):
                 f"dsn_env: the environment variable {self.dsn_env} is not set. Set it "
                 f"(export {self.dsn_env}=postgresql://USER:PASSWORD@HOST/DATABASE), or name another one."
             )
-        elif character := _unescaped_in_password(key_in(self.dsn_env)):
+        elif not _is_readable(key_in(self.dsn_env)):
             problems.append(
-                f"dsn_env: the password in {self.dsn_env} contains {character}, which must be written as "
-                f"{quote(character, safe='')} in an address"
+                f"dsn_env: libpq cannot read the connection string in {self.dsn_env}, which is not shown. Write the "
+                "signs of its password in percent-encoding, e.g. @ as %40"
             )
         return [*problems, *map(str, missing_packages(["psycopg"], self.option, "pgvector"))]
 
@@ -149,38 +148,34 @@ class Pgvector(ExistingIndex):
         """Return the message of an error without the connection string and its password."""
         text = " ".join(str(error).split())
         string = key_in(self.dsn_env)
+        if not _is_readable(string):
+            return "libpq cannot read the string"
         for secret in sorted(filter(None, [string, *_passwords(string)]), key=len, reverse=True):
             text = text.replace(secret, HIDDEN)
         return shorten_masked(mask_text(text), _SHOWN_CHARACTERS)
 
 
-def _unescaped_in_password(string: str) -> str:
-    """Return a character of the password in an address that must be percent-encoded, "" for none.
+def _is_readable(string: str) -> bool:
+    """Return True if libpq can read a connection string, or psycopg is missing.
 
-    libpq ends the password at the first @, and reads none if a slash comes first. It takes the rest for the host or the
-    port, and quotes it in errors.
+    libpq ends a password at an unescaped @, /, ... It takes the rest for the host or the port, and quotes it in errors.
     """
-    address = string.partition("://")[2]
-    before, behind = (*re.split("[@/]", address, maxsplit=1), "")[:2]
-    separator = address[len(before) : len(before) + 1]
-    if separator == "@":
-        is_bad_escape = re.search(r"%(?![0-9A-Fa-f]{2})", before)
-        return "@" if "@" in re.split(r"[/?]", behind)[0] else "%" if is_bad_escape else ""
-    port = before.partition(":")[2]
-    return "/" if port and not port.replace(",", "").isdigit() and "@" in behind.partition("?")[0] else ""
+    try:
+        from psycopg import Error
+        from psycopg.conninfo import conninfo_to_dict
+    except ImportError:
+        return True
+    try:
+        parts = conninfo_to_dict(string)
+    except (Error, ValueError):
+        return False
+    host, port = (str(parts.get(name) or "") for name in ("host", "port"))
+    return "@" not in host.removeprefix("@") and re.fullmatch(r"[\d,]*", port) is not None
 
 
 def _passwords(string: str) -> list[str]:
-    """Return the password in a connection string, as it is written and as it is used.
-
-    For a string that cannot be parsed, return all of its words, because an error may quote one of them.
-    """
-    import psycopg
+    """Return the password in a readable connection string, as it is written and as it is used."""
     from psycopg.conninfo import conninfo_to_dict
 
-    try:
-        password = str(conninfo_to_dict(string).get("password") or "")
-    except psycopg.Error:
-        return string.split()
     written = re.search(r"://[^:/@]*:([^@]*)@", string)
-    return [password, written[1] if written else ""]
+    return [str(conninfo_to_dict(string).get("password") or ""), written[1] if written else ""]

@@ -160,15 +160,20 @@ def test_pgvector_rejects_invalid_settings(fields: dict[str, Any], message: str)
     assert "a:b" not in problem
 
 
-@pytest.mark.parametrize(("password", "shown"), [("Sum@mer9!", "%40"), ("Sum/mer9!", "%2F"), ("Sum%mer9!", "%25")])
-def test_pgvector_refuses_an_unescaped_password_without_showing_it(
-    password: str, shown: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "password",
+    ["Sum@mer9!", "Sum/mer9!", "Sum%mer9!", "Sum mer9!", "x/Y?mer9!", "Kj7%admer9!", "1/mer9!", "a@b/mer9!@"],
+)
+def test_pgvector_refuses_an_unreadable_address_without_showing_it(
+    password: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TEST_DSN", f"postgresql://rag:{password}@127.0.0.1/db")
-    (problem,) = RETRIEVER.check()
-    assert problem.startswith("dsn_env: the password in TEST_DSN contains ")
-    assert problem.endswith(f"which must be written as {shown} in an address")
-    assert "mer9" not in problem
+    monkeypatch.setenv("TEST_DSN", f"postgresql://rag:{password}@127.0.0.1:1/db")
+    problems = RETRIEVER.check()
+    if not problems:  # libpq reads "1" as the port, and the rest as the name of the database
+        with pytest.raises(ComponentError) as raised:
+            list(RETRIEVER.find(["q"], None, 1))
+        problems = [str(raised.value)]
+    assert "mer9" not in problems[0]
 
 
 @pytest.mark.parametrize(
@@ -179,7 +184,8 @@ def test_pgvector_refuses_an_unescaped_password_without_showing_it(
         "postgresql://rag:pw@db:5432/rag?application_name=team@prod",
         "postgresql://db:5432/rag?user=me@server&password=x",
         "postgresql://rag@db:5432/rag?sslrootcert=/home/me@x/ca.pem",
-        "postgresql://h1:5432,h2:5433/rag",
+        "postgresql://h1:5432,h2:5433/my@db",
+        "postgresql://[::1]:5432/my@db",
         "host=db user=rag password=a@b/c",
     ],
 )
