@@ -102,12 +102,22 @@ class OpenedFiles:
                 (self.imported if is_import and is_code else self.read).setdefault(name, set()).update(modules)
 
     def _note_outside(self, real: str) -> None:
-        """Record a file near the packages that no snapshot covers."""
+        """Record a file near the packages that no snapshot covers, and no method of a class that identifies its files
+        opens.
+        """
         if not self._is_near(real) or real in self._own or not os.path.isfile(real):  # noqa: PTH113 - as for the others
             return
         modules, is_import = self._readers(3)
-        if not is_import and (modules := modules - {ANY_MODULE}):
+        if not is_import and (modules := modules - {ANY_MODULE}) and not self._is_identified():
             self.outside.setdefault(real, set()).update(modules)
+
+    def _is_identified(self) -> bool:
+        frame: FrameType | None = sys._getframe(3)
+        while frame is not None and self._kinds.get(frame.f_globals.get("__name__", "")) is not _Kind.RUNNER:
+            if frame.f_code.co_varnames[:1] == ("self",) and _identifies_its_files(type(frame.f_locals.get("self"))):
+                return True
+            frame = frame.f_back
+        return False
 
     def _names_of(self, real: str, *, is_listing: bool) -> Sequence[str]:
         """Return the names of a file or a folder in the snapshots, one per link to it. A file or a folder that the
@@ -189,6 +199,11 @@ def _folders_around(packages: Collection[str], files: Mapping[str, SourceFile]) 
     tops = {os.path.realpath(files[name].path) for name in packages if name in files}
     above = {os.path.dirname(os.path.dirname(path) if path.endswith("__init__.py") else path) for path in tops}  # noqa: PTH120
     return tuple(sorted(f"{folder.rstrip(os.sep)}{os.sep}" for folder in above | {os.path.realpath(os.curdir)}))
+
+
+def _identifies_its_files(cls: type) -> bool:
+    """Return True for a class with a method that identifies what it reads. Runs no code of its metaclass."""
+    return any(name in vars(parent) for parent in cls.__mro__ for name in ("content_hash", "fingerprint"))
 
 
 def _may_write(flags: object) -> bool:

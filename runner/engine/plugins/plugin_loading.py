@@ -182,13 +182,12 @@ def opened_by_model(cls: type) -> set[str]:
 def uncovered_reads() -> list[str]:
     """Return a message per folder with files that users' code has read since the last call and no key covers.
 
-    Modules with a class that has `content_hash` or `fingerprint` are left out: there, the author decides.
+    Reads of a class that has `content_hash` or `fingerprint` are left out: there, the author decides.
     """
     outside, _state.opened.outside = _state.opened.outside, {}
     files: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for path, modules in sorted(outside.items()):
-        if not any(map(_identifies_its_files, modules)):
-            files[os.path.dirname(path), ", ".join(sorted(modules))].append(path)  # noqa: PTH120 - text, not a file
+        files[os.path.dirname(path), ", ".join(sorted(modules))].append(path)  # noqa: PTH120 - text, not a file
     new = {place: paths for place, paths in files.items() if place not in _state.reported}
     _state.reported.update(new)
     return [_uncovered_message(modules, folder, paths) for (folder, modules), paths in new.items()]
@@ -202,14 +201,6 @@ def _uncovered_message(modules: str, folder: str, paths: Sequence[str]) -> str:
         "Move such files into the folder of the package, return a hash of them from content_hash(), or change the "
         "component's revision with them (docs/extending.md)"
     )
-
-
-def _identifies_its_files(module: str) -> bool:
-    """Return True for a module with a class that identifies what it reads."""
-    loaded = sys.modules.get(module)
-    classes = [value for value in vars(loaded).values() if isinstance(value, type)] if loaded else []
-    own = [cls for cls in classes if cls.__module__ == module]
-    return any(hasattr(cls, name) for cls in own for name in ("content_hash", "fingerprint"))
 
 
 def allow_edits() -> None:

@@ -105,11 +105,19 @@ class TestUncoveredReads:
         elsewhere.write_text("1", encoding="utf-8")
         assert self.run(place, elsewhere) == []
 
-    @pytest.mark.parametrize("method", ["content_hash", "fingerprint"])
+    @pytest.mark.parametrize("method", ["content_hash", "fingerprint", ""])
     def test_class_that_identifies_its_files_covers_them(self, method: str, place: Path) -> None:
         write(place, "work/brief.md", "brief")
-        extra = f"class Own:\n    def {method}(self):\n        return 'x'\n"
-        assert self.run(place, place / "work/brief.md", extra) == []
+        extra = f"class Own:\n    def {method or 'other'}(self):\n        return 'x'\n"
+        extra += "    def load(self):\n        return read('.'.join(['brief', 'md']))\nOwn().load()\n"
+        assert len(self.run(place, place / "reading/table.txt", extra)) == (0 if method else 1)
+
+    def test_metaclass_of_a_user_is_not_run(self, place: Path) -> None:
+        write(place, "work/brief.md", "brief")
+        extra = "class Meta(type):\n    def __getattr__(cls, name):\n        raise KeyError(name)\n"
+        extra += "class Own(metaclass=Meta):\n    def load(self):\n        return read('.'.join(['brief', 'md']))\n"
+        (line,) = self.run(place, place / "reading/table.txt", f"{extra}Own().load()\n")
+        assert "brief.md, which no key of the store covers" in line
 
 
 @pytest.mark.parametrize("name", [".cache/x", ".hidden", "__pycache__/x", "x.pyo", "run.log", "x.txt~", "mlflow.db"])
