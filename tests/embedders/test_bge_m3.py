@@ -152,7 +152,7 @@ def test_bge_m3_batch_beyond_the_memory_suggests_a_smaller_one(folder: str, monk
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
 
     monkeypatch.setattr(torch, "relu", refuse)
-    with pytest.raises(ComponentError, match=r"a batch of 1000 tokens does not fit .* try 500 \(CUDA out of memory\)"):
+    with pytest.raises(ComponentError, match=r"a batch of 1000 tokens does not fit .* Try 500 \(CUDA out of memory\)"):
         replace(BgeM3(folder), batch_tokens=1000).encode_chunks(Passages(CHUNKS))
 
 

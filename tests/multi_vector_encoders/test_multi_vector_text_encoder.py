@@ -247,7 +247,7 @@ def test_multi_vector_batch_beyond_the_memory_suggests_a_smaller_one(
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
 
     monkeypatch.setattr("sentence_transformers.multi_vector_encoder.modules.MultiVectorMask.forward", refuse)
-    with pytest.raises(ComponentError, match=r"a batch of 1000 tokens does not fit .* try 500 \(CUDA out of memory\)"):
+    with pytest.raises(ComponentError, match=r"a batch of 1000 tokens does not fit .* Try 500 \(CUDA out of memory\)"):
         encoder(colbert, batch_tokens=1000).encode_chunk_tokens(Passages(CHUNKS))
 
 

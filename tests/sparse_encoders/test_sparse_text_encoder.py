@@ -164,7 +164,7 @@ def test_sparse_batch_beyond_the_memory_suggests_a_smaller_one(splade: Path, mon
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
 
     monkeypatch.setattr("sentence_transformers.sparse_encoder.modules.SpladePooling.forward", refuse)
-    with pytest.raises(ComponentError, match=r"a batch of 1000 tokens does not fit .* try 500 \(CUDA out of memory\)"):
+    with pytest.raises(ComponentError, match=r"a batch of 1000 tokens does not fit .* Try 500 \(CUDA out of memory\)"):
         encoder(splade, batch_tokens=1000).weigh_chunks(Passages(CHUNKS))
 
 

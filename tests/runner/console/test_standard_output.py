@@ -60,7 +60,7 @@ def test_output_escapes_characters_that_the_locale_lacks() -> None:
 def test_file_name_that_the_locale_lacks_is_one_clear_error() -> None:
     code, said = run_code(PRINTS.format("open(chr(0x9752))"), **ASCII)
     assert (code, said.count("\n")) == (2, 1)
-    assert "set PYTHONUTF8=1" in said
+    assert "Set PYTHONUTF8=1" in said
 
 
 def test_interrupted_exported_pipeline_exits_with_130_and_one_line(tmp_path: Path) -> None:

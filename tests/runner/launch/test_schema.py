@@ -181,15 +181,15 @@ class TestTargets:
     def test_target_outside_components_is_rejected(self, default: Any, target: object) -> None:
         (problem,) = problems_of(default, llm___target_=target)
         assert problem.startswith(f"llm._target_: got {target!r}")
-        assert "expected the dotted path of a class under components.*; for your own code" in problem
+        assert "expected the dotted path of a class under components.*. For your own code" in problem
 
     def test_executor_targets_are_allowed_only_for_executors(self, default: Any) -> None:
         target = "runner.engine.executors.local.Local"
         (problem,) = problems_of(default, llm___target_=target)
-        assert "expected the dotted path of a class under components.*;" in problem
+        assert "expected the dotted path of a class under components.*." in problem
         assert built({**default, "executor": {"_target_": target}}).executor == Local()
         (problem,) = problems_of(default, executor___target_="components.rerankers.none.NoReranker")
-        assert "expected the dotted path of a class under runner.engine.executors.*;" in problem
+        assert "expected the dotted path of a class under runner.engine.executors.*." in problem
 
     def test_executor_resources_reject_unknown_stage_kinds(self, default: Any) -> None:
         (problem,) = problems_of(default, executor__resources={"vector": {"cpus": 4}})

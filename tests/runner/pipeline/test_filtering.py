@@ -148,7 +148,7 @@ class TestInASweep:
             plan_small(tmp_path, (*small, "prompt.passage='{sides}: {text}'"))
         assert told.value.problems == (
             "filter: no document has 'sied' among its metadata, expected one of side",
-            "prompt.passage: no document has 'sides' among its metadata, expected places for n, text, title, "
+            "prompt.passage: no document has 'sides' among its metadata, expected placeholders for n, text, title, "
             "metadata, section, page, date, side",
         )
         closed_book = [option for option in options if not option.startswith("retriever.")]

@@ -169,7 +169,7 @@ def test_user_code_is_exported_and_requires_trust(folder: Path, tmp_path: Path) 
         for trust in ([], ["--trust"])
     )
     assert refused.returncode == 2
-    assert "answering runs my_words.expander.Shouts (expander._target_); if you trust" in refused.stderr
+    assert "answering runs my_words.expander.Shouts (expander._target_). If you trust" in refused.stderr
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("12 of 12 answers equal, 12 of 12 rankings equal (")
 
