@@ -114,8 +114,8 @@ def test_missing_document_metadata_is_left_empty_in_the_prompt() -> None:
 def test_metadata_placeholder_that_no_document_has_is_an_error() -> None:
     prompt = dataclasses.replace(PROMPT, passage="{n} {title} {section} {date} {company} {compny}: {text}")
     assert prompt.check_metadata(("company",), []) == [
-        "prompt.passage: no document has 'compny' among its metadata, expected placeholders for n, text, title, metadata, "
-        "section, page, date, company"
+        "prompt.passage: no document has 'compny' among its metadata, expected placeholders for n, text, title, "
+        "metadata, section, page, date, company"
     ]
 
 

@@ -95,6 +95,6 @@ def test_missing_bucket_is_reported_before_any_work(
     tmp_path: Path, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("runner.engine.store.bucket.bucket_opening._FIRST_PATIENCE_S", 0.2)
-    with pytest.raises(StoreError, match="there is no bucket s3://no-such-bucket. Create it"):
+    with pytest.raises(StoreError, match=r"there is no bucket s3://no-such-bucket. Create it"):
         start_sweep([small_job(tmp_path, "run.store_dir=s3://no-such-bucket/prefix")], SWEEP_ID, ())
     assert not (tmp_path / "results" / "cache").exists()

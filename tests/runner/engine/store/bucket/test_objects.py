@@ -151,5 +151,5 @@ def test_unusable_endpoint_is_one_error(
 
 
 def test_missing_bucket_is_reported_by_name(bucket: Bucket) -> None:
-    with pytest.raises(StoreError, match="there is no bucket s3://no-such-bucket. Create it"):
+    with pytest.raises(StoreError, match=r"there is no bucket s3://no-such-bucket. Create it"):
         Objects("s3://no-such-bucket/prefix", patience_s=0.1).create("one", b"1")
