@@ -99,8 +99,9 @@ def needed(option: Path) -> list[str]:
 @pytest.fixture(autouse=True)
 def keys(monkeypatch: pytest.MonkeyPatch) -> None:
     """Set keys for the providers whose models have an option, and the connection string of a table."""
-    for variable in ("OPENAI_API_KEY", "DEEPSEEK_API_KEY", "PGVECTOR_DSN"):
+    for variable in ("OPENAI_API_KEY", "DEEPSEEK_API_KEY"):
         monkeypatch.setenv(variable, "not-a-real-key")
+    monkeypatch.setenv("PGVECTOR_DSN", "host=127.0.0.1")
 
 
 def chosen(path: Path) -> list[str]:
