@@ -122,12 +122,14 @@ class Run:
         """Hold the lock for scores stored under `key` while a server computes some. Other stages wait, and then find
         them.
 
-        Scores received before a failure or a kill are stored for the next stage that holds the lock.
+        Scores received before a failure or a kill are stored for the next stage that holds the lock. A stage drops only
+        the scores that it received itself: it may not need those of an interrupted one.
         """
+        received = self._store.open_received(key, self._key)
         with (
             self._store.lock("scores of pairs", key, from_stopped=False) as lock,
             use_gate(GateOfLock(current_gate(), lock)),
-            use_received(ReceivedNumbers(self._store.workspace_path(key))),
+            use_received(received),
         ):
             yield
-            self._store.discard_workspace(key)
+            received.drop()

@@ -87,3 +87,16 @@ def test_changed_depth_reuses_scores_from_before_a_failure(tmp_path: Path, monke
     assert [Worker(store).run(stage).error for stage in (second, first)] == ["", ""]
     assert len(PaidReranker.asked) == len(set(PaidReranker.asked)) > 3
     assert not list((tmp_path / "workspaces").iterdir())
+
+
+def test_stage_leaves_the_scores_that_an_interrupted_stage_received(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path)
+    deep, shallow = reranking(store, 4), reranking(store, 1)
+    monkeypatch.setattr(PaidReranker, "most", 3)
+    assert "the server is down" in Worker(store).run(deep).error
+    monkeypatch.setattr(PaidReranker, "most", 1000)
+    assert [Worker(Store(tmp_path)).run(stage).error for stage in (shallow, deep)] == ["", ""]
+    assert len(PaidReranker.asked) == len(set(PaidReranker.asked)) > 3
+    assert not list((tmp_path / "workspaces").iterdir())
