@@ -83,11 +83,11 @@ class _Verification:
         """Print one finding and remove it if that was requested."""
         if _is_closed(path):
             self.n_closed += 1
-            line = f"cannot be read: {path}: Permission denied"
-        else:
-            self.n_damaged += n
+            self.console.print(f"cannot be read: {path}: Permission denied", markup=False, soft_wrap=True)
+            return
+        self.n_damaged += n
         self.console.print(line, markup=False, soft_wrap=True)
-        if self.delete and not _is_closed(path):
+        if self.delete:
             remove()
 
 

@@ -5,11 +5,10 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from components.datasets.html_text import drop_word_breaks
 from components.datasets.json_fields import Record, as_list, as_record, required_id, required_text
 from components.errors import DataError
 from components.records import Evidence
-from components.text.normalize import is_word_character
+from components.text.normalize import drop_word_breaks, is_word_character
 
 _FIELDS = ("document", "quote", "start", "end", "grade")
 _N_SHOWN = 60

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from components.datasets.parsing_time import limit_parsing_time
 from components.errors import DataError, MissingExtraError
 from components.text.markdown_tables import markdown_row
+from components.text.normalize import drop_word_breaks
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup
@@ -29,7 +30,6 @@ _WHITE_SPACE = re.compile(r"[ \t\n\r\f\u00a0]+")
 _WEB_NAMES = {"iso-8859-1": "cp1252", "latin-1": "cp1252", "ascii": "cp1252", "us-ascii": "cp1252", "gb2312": "gb18030"}
 """Declared encoding -> the encoding that browsers read instead, by the WHATWG's encoding standard."""
 _SHOWN = 60
-_INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")
 _RAISED = re.compile(r"\s*[-+−–]?\d{1,9}\s*")
 _SPAN = re.compile(r"\d{1,4}", re.ASCII)
 _MAX_SPAN = 100
@@ -74,11 +74,6 @@ def read_html(content: bytes, location: str, *, keep_structure: bool = False) ->
     title = _WHITE_SPACE.sub(" ", soup.title.get_text()).strip() if soup.title else ""
     lines = (line.strip() for line in text.split("\n"))
     return HtmlPage(title, "\n".join(line for line in lines if line))
-
-
-def drop_word_breaks(text: str) -> str:
-    """Return the text without soft hyphens and spaces without a width, which would split words."""
-    return _INVISIBLE.sub("", text)
 
 
 def _strip_open_comment(markup: str) -> str:

@@ -1,5 +1,6 @@
 """Normal forms of text, for indexing and for comparing answers."""
 
+import re
 import unicodedata
 from functools import lru_cache
 
@@ -14,8 +15,13 @@ def is_word_character(character: str) -> bool:
     return unicodedata.category(character)[0] in "LNM"
 
 
-_WORD_BREAKS = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))
+_WORD_BREAKS = re.compile("[\u00ad\u200b\u2060\ufeff]")
 """Soft hyphens and spaces without a width: places where a line may end, not characters of a word."""
+
+
+def drop_word_breaks(text: str) -> str:
+    """Return the text without soft hyphens and spaces without a width, which would split words."""
+    return _WORD_BREAKS.sub("", text)
 
 
 @lru_cache(maxsize=100_000)
@@ -24,7 +30,7 @@ def index_term(token: str) -> str:
 
     A token without a letter or digit becomes "" and is not indexed.
     """
-    term = unicodedata.normalize("NFKC", token.translate(_WORD_BREAKS)).strip().lower()
+    term = unicodedata.normalize("NFKC", drop_word_breaks(token)).strip().lower()
     return term if any(map(is_word_character, term)) else ""
 
 

@@ -8,15 +8,13 @@ from typing import ClassVar
 
 from components.records import Words
 from components.text.normalize import index_term
-from components.tokenizers.composed_text import find_words, marks
+from components.tokenizers.composed_text import HAN, find_words, marks
 from components.tokenizers.places import Place, words_at
-
-_HAN = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 
 
 @cache
 def _run() -> "re.Pattern[str]":
-    return re.compile(rf"(?P<han>[{_HAN}]+)|[^\W{_HAN}]++(?:[{marks()}]++[^\W{_HAN}]*+)*+")
+    return re.compile(rf"(?P<han>[{HAN}]+)|[^\W{HAN}]++(?:[{marks()}]++[^\W{HAN}]*+)*+")
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Texts as tokenizers read them: with composed letters, and without characters that nobody sees inside words.
+"""Texts as tokenizers read them: with composed letters, and without invisible characters inside words.
 
 Files of macOS and some PDF files spell é as e and an accent. Pages and books break long words with soft hyphens. Both
 look like the word that a user types, so tokenizers must find the same word in them.
@@ -19,13 +19,14 @@ from components.records import Words
 
 _WITHOUT_SPACES = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 """Thai, Lao, Burmese and Khmer, which separate words by nothing or by a space without a width."""
-_HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+"""Chinese characters, as the inside of a class of a regular expression."""
 _INVISIBLE = (
     "[\u00ad\u2060\ufeff]"
-    rf"|(?<=[^\W{_HAN}])\u200b(?=[^\W{_HAN}{_WITHOUT_SPACES}])|(?<=[{_HAN}])\u200b(?=[{_HAN}])"
+    rf"|(?<=[^\W{HAN}])\u200b(?=[^\W{HAN}{_WITHOUT_SPACES}])|(?<=[{HAN}])\u200b(?=[{HAN}])"
 )
 """Characters that a reader does not see. A space without a width counts only inside a word."""
-_HANGUL_PARTS = "\u1160-\u11ff"
+HANGUL_PARTS = "\u1160-\u11ff"
 """Vowels and final consonants that compose with the Korean letter before them."""
 
 
@@ -37,12 +38,12 @@ def marks() -> str:
     The marks of scripts without spaces are left out. There, a mark is the nearest thing to the end of a word. Marks
     that enclose or only choose a glyph, as in emoji, belong to no word.
     """
-    without_spaces = re.compile(f"[{_WITHOUT_SPACES}\u034f\ufe00-\ufe0f]")
+    outside_words = re.compile(f"[{_WITHOUT_SPACES}\u034f\ufe00-\ufe0f]")
     assigned = map(chr, range(0x300, 0x1EA00))
     codes = [
         ord(character)
         for character in assigned
-        if unicodedata.category(character) in ("Mn", "Mc") and not without_spaces.match(character)
+        if unicodedata.category(character) in ("Mn", "Mc") and not outside_words.match(character)
     ]
     starts = [code for code, before in zip(codes, [0, *codes], strict=False) if code != before + 1]
     ends = [code for code, after in zip(codes, [*codes[1:], sys.maxunicode], strict=True) if after != code + 1]
@@ -62,7 +63,7 @@ def _invisible() -> "re.Pattern[str]":
 @cache
 def _clusters() -> "re.Pattern[str]":
     """Return the pattern of everything that can change: letters with their marks, and single characters above ASCII."""
-    following = f"[{marks()}{_HANGUL_PARTS}]"
+    following = f"[{marks()}{HANGUL_PARTS}]"
     return re.compile(rf"(?P<invisible>{_INVISIBLE})|[\s\S]{following}+|[^\x00-\x7f]")
 
 

@@ -83,15 +83,15 @@ class OpenedFiles:
         path = arguments[0]
         if not isinstance(path, str | bytes | os.PathLike | None):
             return
-        if event == "open" and _may_write(arguments[2]):
-            self._own.add(os.path.realpath(os.fsdecode(path or os.curdir)))
-            if _only_writes(arguments[2]):
-                return
         is_listing = event in _LISTING
         place = os.fsdecode(path or os.curdir)
         if event == "sqlite3.connect" and place.startswith("file:"):
             place = unquote(place.removeprefix("file:").partition("?")[0])
         real = os.path.realpath(place)
+        if event == "open" and _may_write(arguments[2]) and self._is_near(real):
+            self._own.add(real)
+        if event == "open" and _only_writes(arguments[2]):
+            return
         names = self._names_of(real, is_listing=is_listing)
         if not names and not is_listing:
             self._note_outside(real)
