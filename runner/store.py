@@ -82,13 +82,17 @@ class _Verification:
     def report(self, path: Path, line: str, remove: Callable[[], object], n: int = 1) -> None:
         """Print one finding and remove it if that was requested."""
         if _is_closed(path):
-            self.n_closed += 1
-            self.console.print(f"cannot be read: {path}: Permission denied", markup=False, soft_wrap=True)
+            self.report_closed(path)
             return
         self.n_damaged += n
         self.console.print(line, markup=False, soft_wrap=True)
         if self.delete:
             remove()
+
+    def report_closed(self, path: Path) -> None:
+        """Print that this user may not read a file or folder."""
+        self.n_closed += 1
+        self.console.print(f"cannot be read: {path}: Permission denied", markup=False, soft_wrap=True)
 
 
 def _is_closed(path: Path) -> bool:
@@ -114,6 +118,9 @@ def _verify(store: Store, console: Console, delete: bool) -> int:
     for folder in filter(Path.is_dir, _files(store, "replies")):
         replies = store.replies(folder.name)
         for path, n_lines in replies.damaged_files().items():
+            if n_lines is None:
+                found.report_closed(path)
+                continue
             line = f"damaged: {path}: {shown_damaged(n_lines)}"
             found.report(path, line, partial(replies.drop_damaged, [path]), n_lines)
     console.print(shown_damage(n_entries, found.n_damaged, delete))

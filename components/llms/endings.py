@@ -1,11 +1,33 @@
 """State of a model's text, from the finish reasons and error codes of providers."""
 
+import logging
+
 from components.openai_server.errors import HttpError
 from components.records import AnswerState
+from components.secrets.mask import shorten_masked
 
+log = logging.getLogger(__name__)
+
+_MAX_WARNED = 5
+"""Some servers append a cause that differs in each reply."""
+_unknown: set[str] = set()
+
+_WHOLE = frozenset(
+    {"", "complete", "completed", "end", "end_of_text", "end_turn", "eos", "eos_token", "finish", "finished", "stop"}
+    | {"function_call", "pause_turn", "stop_sequence", "tool_call", "tool_calls", "tool_use"}
+)
+"""Reasons of a text that the model ended itself. Text beside a call of a tool is whole too."""
 _CUT_OFF = frozenset(
-    {"length", "max_tokens", "max_new_tokens", "model_length", "model_context_window_exceeded", "error_limit"}
-    | {"time_limit", "token_limit"}
+    {
+        "error_limit",
+        "length",
+        "max_completion_tokens",
+        "max_length",
+        "max_new_tokens",
+        "max_output_tokens",
+        "max_tokens",
+    }
+    | {"model_context_window_exceeded", "model_length", "time_limit", "token_limit"}
 )
 """Reasons of a text that reached a limit: of tokens, of the context window (Mistral, Zhipu, Bedrock), of time."""
 _REFUSED = frozenset(
@@ -14,7 +36,8 @@ _REFUSED = frozenset(
 )
 """Reasons of Gemini, Cohere, Bedrock, Anthropic and Zhipu. All other providers use a form of content_filter."""
 _BROKEN_OFF = frozenset(
-    {"abort", "aborted", "cancelled", "error", "insufficient_system_resource", "network_error", "user_cancel"}
+    {"abort", "aborted", "canceled", "cancelled", "error", "failed", "insufficient_system_resource", "network_error"}
+    | {"timeout", "user_cancel"}
 )
 """Reasons of a text that the server gave up: vLLM, SGLang, routers, DeepSeek, Zhipu, Cohere."""
 _FILTER_CODES = frozenset(
@@ -35,12 +58,17 @@ def is_broken_off(finish_reason: object) -> bool:
 
 
 def classify_ending(text: str, finish_reason: object, *, refusal: object = None) -> AnswerState:
-    """Return the state of a text that was not broken off. `refusal` is the model's refusal, if the reply has one."""
+    """Return the state of a text that was not broken off. `refusal` is the model's refusal, if the reply has one.
+
+    A text with an unknown finish reason counts as whole. Each reason is logged once, up to five.
+    """
     reason = _form(finish_reason)
     if refusal or is_filter(reason):
         return AnswerState.REFUSED
     if reason in _CUT_OFF:
         return AnswerState.TRUNCATED
+    if reason not in _WHOLE:
+        _warn_of_unknown(reason)
     return AnswerState.OK if text else AnswerState.EMPTY
 
 
@@ -57,6 +85,13 @@ def is_filtered_prompt(error: HttpError) -> bool:
     has_code = any(str(body.get(name)).lower() in _FILTER_CODES for name in ("code", "type"))
     is_filter_error = has_code or any(words in message for words in _FILTER_MESSAGES)
     return error.status in (400, 403, 422) and is_filter_error
+
+
+def _warn_of_unknown(reason: str) -> None:
+    if reason in _unknown or len(_unknown) == _MAX_WARNED:
+        return
+    _unknown.add(reason)
+    log.warning("finish reason %s is unknown; its answers count as complete", shorten_masked(reason, 60))
 
 
 def _form(finish_reason: object) -> str:

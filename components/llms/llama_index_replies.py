@@ -7,8 +7,8 @@ by the names that providers use.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from components.llms.endings import classify_ending
-from components.openai_server.errors import HttpError, Unreachable
+from components.llms.endings import classify_ending, is_broken_off
+from components.openai_server.errors import HttpError, Malformed, Unreachable
 from components.openai_server.reading import as_count
 from components.records import Answer, AnswerState
 from components.secrets.mask import HIDDEN, join_masked, shorten_masked
@@ -25,14 +25,17 @@ def read_reply(response: Any, request_id: str, latency_s: float) -> Answer:
     """Return the answer in a ChatResponse, with the thoughts separated from the text.
 
     The finish reason of the raw reply determines TRUNCATED and REFUSED. Blank text is EMPTY. Token counts are None if
-    the reply has none.
+    the reply has none. Raises Malformed if the server gave up the text before its end.
     """
     raw, message = response.raw, response.message
     written = [block.text or "" for block in message.blocks if block.block_type == "text"]
     thoughts, text = split_thoughts(join_masked(written, "\n"))
     apart = [block.content or "" for block in message.blocks if block.block_type == "thinking"]
     thoughts = thoughts or join_masked(apart, "\n").strip()
-    state = classify_ending(text, _finish_reason(raw))
+    reason = _finish_reason(raw)
+    if is_broken_off(reason):
+        raise Malformed(f"the server gave up the answer: finish reason {reason!r}")
+    state = classify_ending(text, reason)
     places = (_part(raw, "usage"), raw, response.additional_kwargs, message.additional_kwargs)
     return Answer(
         request_id,

@@ -30,7 +30,7 @@ class Reply:
     delay_s: float = 0.0
     cut: bool = False
     body: bytes | None = None
-    finish_reason: str = "stop"
+    finish_reason: str | None = "stop"
     refusal: str | None = None
 
 

@@ -12,7 +12,7 @@ import pytest
 from components.errors import ComponentError
 from components.llms.llama_index import LlamaIndexChat
 from components.llms.llama_index_replies import as_server_error, read_reply
-from components.openai_server.errors import class_of
+from components.openai_server.errors import Malformed, class_of
 from components.records import Answer, AnswerState, ErrorClass, Message, Request
 from runner.engine.identity import describe
 from runner.engine.spending import SharedGate
@@ -239,6 +239,11 @@ def read(raw: Any, *, content: str = "so", **others: Any) -> Answer:
 def test_finish_reason_of_the_raw_reply_sets_the_state(raw: Any, state: AnswerState) -> None:
     answer = read(raw)
     assert (answer.state, answer.text) == (state, "" if state is AnswerState.REFUSED else "so")
+
+
+def test_answer_that_the_server_gave_up_is_an_error() -> None:
+    with pytest.raises(Malformed, match="finish reason 'abort'"):
+        read({"choices": [{"finish_reason": "abort"}]})
 
 
 def test_white_space_llama_index_reply_is_empty() -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from components.llms import endings
 from components.llms.openai_chat import JsonMode, LengthParameter, OpenAIChat
 from components.records import Answer, AnswerState, ErrorClass, Message, Request
 from runner.engine.identity import describe
@@ -132,10 +133,23 @@ class TestAnswers:
         assert (answers["q"].state, answers["q"].text) == (AnswerState.REFUSED, "")
 
     @pytest.mark.parametrize("text", ["so far", ""])
-    @pytest.mark.parametrize("reason", ["length", "MAX_TOKENS", "model_length", "model_context_window_exceeded"])
+    @pytest.mark.parametrize("reason", ["length", "MAX_TOKENS", "model_length", "max_output_tokens"])
     def test_openai_text_cut_by_length_is_kept_as_truncated(self, text: str, reason: str) -> None:
         answers, _ = ask(lambda *_: Reply(text, finish_reason=reason))
         assert (answers["q"].state, answers["q"].text) == (AnswerState.TRUNCATED, text)
+
+    def test_unknown_finish_reason_is_logged_once(
+        self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(endings, "_unknown", set())
+        answers, _ = ask(lambda *_: Reply("so", finish_reason="Lunch"), "p", "q")
+        assert {answer.state for answer in answers.values()} == {AnswerState.OK}
+        assert caplog.messages == ["finish reason lunch is unknown; its answers count as complete"]
+
+    @pytest.mark.parametrize("reason", ["stop", "STOP", "end_turn", "eos", "tool_calls", None])
+    def test_known_finish_reason_is_not_logged(self, reason: str | None, caplog: pytest.LogCaptureFixture) -> None:
+        answers, _ = ask(lambda *_: Reply("so", finish_reason=reason))
+        assert (answers["q"].state, caplog.messages) == (AnswerState.OK, [])
 
     @pytest.mark.parametrize("reason", ["content_filter: RECITATION", "content_filter: PROHIBITED_CONTENT", "SAFETY"])
     @pytest.mark.parametrize("message", [None, {"role": "assistant"}, {"content": "so f"}], ids=str)
@@ -294,6 +308,8 @@ class TestErrorClasses:
             (Reply(body=b"<html>"), ErrorClass.MALFORMED),
             (Reply("half", finish_reason="error"), ErrorClass.MALFORMED),
             (Reply("half", finish_reason="abort"), ErrorClass.MALFORMED),
+            (Reply("half", finish_reason="canceled"), ErrorClass.MALFORMED),
+            (Reply("half", finish_reason="timeout"), ErrorClass.MALFORMED),
             (Reply("half", finish_reason="insufficient_system_resource"), ErrorClass.MALFORMED),
         ],
         ids=lambda value: value.value if isinstance(value, ErrorClass) else str(value.status),

@@ -141,14 +141,13 @@ class Replies:
         self.get_all(())
         return {key for file in self._files.values() for key in file.places if key.startswith(prefix)}
 
-    def damaged_files(self) -> dict[Path, int]:
-        """Return the files with damaged or incomplete lines, with the numbers of these lines."""
-        found = {}
-        for path in (self._folder / name for name in self._names()):
-            with suppress(FileNotFoundError), open_regular(path) as file:  # another process may merge or prune it
-                if n_lines := count_damaged(file):
-                    found[path] = n_lines
-        return found
+    def damaged_files(self) -> dict[Path, int | None]:
+        """Return the files with damaged or incomplete lines, with the numbers of these lines.
+
+        A file that this user may not read has None instead of a number. Raises PermissionError for such a folder.
+        """
+        counts = {path: _count_damaged_in(path) for path in (self._folder / name for name in self._names())}
+        return {path: n_lines for path, n_lines in counts.items() if n_lines != 0}
 
     def drop_damaged(self, files: Iterable[Path]) -> None:
         """Write files again without their damaged lines. Raises StoreError if they cannot be written."""
@@ -344,6 +343,17 @@ def merged_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
 def count_damaged(lines: Iterable[bytes]) -> int:
     """Return the number of incomplete and damaged lines, which `merged_lines` drops."""
     return sum(not _is_sound(line) for line in lines)
+
+
+def _count_damaged_in(path: Path) -> int | None:
+    """Return the number of damaged lines; None for a file that this user may not read."""
+    try:
+        with open_regular(path) as file:
+            return count_damaged(file)
+    except FileNotFoundError:  # another process merged or pruned it
+        return 0
+    except PermissionError:
+        return None
 
 
 def _is_sound(line: bytes) -> bool:

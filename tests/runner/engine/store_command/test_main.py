@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from components.records import Answer, AnswerState
-from runner.engine.store import Store, StoredResult, manifests, stored_result
+from runner.engine.store import Store, StoredResult, manifests, replies, stored_result
 from runner.engine.store.heartbeat import kernel
 from runner.engine.store.stored_blocks import write_block
 from runner.launch import sweep
@@ -108,6 +108,33 @@ class TestVerify:
         assert run(store, "verify") == 0
         assert "0 damaged" in capsys.readouterr().out
         assert set(Store(store.root, run_id="x").replies("ff" * 32).get_all("0123")) == {"0", "2"}
+
+    def test_verify_counts_closed_replies_and_checks_the_others(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        paths = {}
+        for purpose in ("ee" * 32, "ff" * 32):
+            store.replies(purpose).add_all([Answer("a", AnswerState.OK, "text 1")])
+            (paths[purpose],) = (store.root / "replies" / purpose).glob("*.jsonl")
+        damaged, closed = paths["ff" * 32], paths["ee" * 32]
+        damaged.write_bytes(damaged.read_bytes().replace(b"text 1", b"texx 1"))
+
+        def refused(read: Callable[..., Any]) -> Callable[..., Any]:
+            def checked(place: Path, *others: Any) -> Any:
+                if place == closed:
+                    raise PermissionError(errno.EACCES, "Permission denied", str(place))
+                return read(place, *others)
+
+            return checked
+
+        monkeypatch.setattr(replies, "open_regular", refused(replies.open_regular))
+        assert run(store, "verify", "--delete") == 2
+        output = capsys.readouterr().out
+        assert f"cannot be read: {closed}: Permission denied" in output
+        assert f"damaged: {damaged}: 1 reply is" in output
+        assert "1 damaged (removed" in output
+        assert "1 could not be read" in output
+        assert closed.exists()
 
     @pytest.mark.parametrize("name", ["manifest.json", "data"])
     def test_files_that_only_their_owner_may_read_are_no_damage(
