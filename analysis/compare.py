@@ -52,7 +52,7 @@ def share(text: str) -> float:
     except ValueError:
         value = float("nan")
     if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(f"got {text}, expected a number between 0 and 1")
+        raise argparse.ArgumentTypeError(f"got {text}, expected a number in (0, 1)")
     return value
 
 

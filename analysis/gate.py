@@ -27,6 +27,7 @@ from analysis.comparison import samples_needed
 from analysis.comparison_family import exclusion_text
 from analysis.table_output import UNKNOWN, TableColumn
 from components.errors import DataError
+from components.limits import expected_one_of
 from components.records import ScoreState
 from components.statistics import (
     POWER,
@@ -214,7 +215,7 @@ def margins(baseline: Baseline, named: Mapping[str, float]) -> dict[str, float]:
     Raises DataError for a metric that the baseline lacks.
     """
     if unknown := sorted(set(named) - {"", *baseline.metrics}):
-        raise DataError(f"--margin {unknown[0]}: not in the baseline, expected one of {', '.join(baseline.metrics)}")
+        raise DataError(f"--margin: got {unknown[0]!r}, {expected_one_of(unknown[0], baseline.metrics)}")
     return {metric: named.get(metric, named.get("", MARGIN)) for metric in baseline.metrics}
 
 

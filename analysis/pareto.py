@@ -65,7 +65,7 @@ def _price(text: str) -> float:
     except ValueError:
         price = float("nan")
     if not 0 <= price < float("inf"):
-        raise argparse.ArgumentTypeError(f"got {text}, expected a number, 0 or more")
+        raise argparse.ArgumentTypeError(f"got {text}, expected at least 0")
     return price
 
 

@@ -14,6 +14,7 @@ from analysis.formats import Document
 from analysis.published import TABLES, PrintedBlock, PrintedComparison, PrintedLine, PrintedNumber, PrintedTable, Row
 from analysis.table_output import STAR, UNKNOWN, Marks, TableColumn
 from components.errors import DataError
+from components.limits import expected_one_of
 from runner import results
 from runner.console.command_parser import SWEEP
 from runner.results import CellResult
@@ -72,7 +73,7 @@ def _choose_metrics(table: PrintedTable, requested: Sequence[str]) -> list[str]:
     Raises DataError for a metric that the table lacks.
     """
     if unknown := [name for name in requested if name not in table.metrics]:
-        raise DataError(f"--metric {unknown[0]}: not in {table.info.name}, expected one of {', '.join(table.metrics)}")
+        raise DataError(f"--metric: got {unknown[0]!r}, {expected_one_of(unknown[0], table.metrics)}")
     return [name for name in table.metrics if name in requested or not requested]
 
 

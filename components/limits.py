@@ -3,6 +3,8 @@
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
+_MAX_LISTED = 12
+
 
 def too_small(component: object, **least: float) -> list[str]:
     """Return one message per named field below the given least value. None as a value passes."""
@@ -16,18 +18,21 @@ def too_small(component: object, **least: float) -> list[str]:
 
 def unknown_names(use: Iterable[str], known: Collection[str]) -> list[str]:
     """Return one error for each distinct name in the field `use` that is not known."""
-    problems = []
-    for name in dict.fromkeys(use):
-        if name not in known:
-            hint = did_you_mean(name, known)
-            problems.append(f"use: got {name!r}, expected one or more of {', '.join(known)}{hint and f'; {hint}'}")
-    return problems
+    return [f"use: got {name!r}, {expected_one_of(name, known)}" for name in dict.fromkeys(use) if name not in known]
 
 
-def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
-    """Return a hint with the known name that is most like `name`, or `otherwise` if none is."""
+def expected_one_of(name: str, known: Collection[str], note: str = "") -> str:
+    """Return the second half of each error about an unknown name.
+
+    It is "expected one of bm25, dense", then the note, then "; did you mean bm25?" if `name` is like a known name.
+    Instead of many names it has only the name that is meant.
+    """
+    if not known:
+        return "but there are none"
     close = closest_name(name, known)
-    return f"did you mean {close}?" if close else otherwise
+    if close and len(known) > _MAX_LISTED:
+        return f"did you mean {close}?"
+    return f"expected one of {', '.join(known)}{note}{close and f'; did you mean {close}?'}"
 
 
 def closest_name(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:

@@ -23,6 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from components.errors import ConfigError, MissingExtraError, StoreError
+from components.limits import expected_one_of
 from runner.console.command_parser import CommandParser, add_command
 from runner.console.display import make_console, say_error
 from runner.engine.executors.leftovers import abandoned_probes
@@ -289,6 +290,6 @@ def _run(options: argparse.Namespace, store: Store, console: Console) -> int:
         return _verify(store, console, options.delete)
     kinds = {path.name for path in _files(store, "entries")} | {"replies"}
     if options.stage and options.stage not in kinds:
-        say_error(f"--stage: got {options.stage!r}, expected one of {', '.join(sorted(kinds))}")
+        say_error(f"--stage: got {options.stage!r}, {expected_one_of(options.stage, sorted(kinds))}")
         return 2
     return _prune(store, console, options.older_than_days, options.stage, options.dry_run)

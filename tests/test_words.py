@@ -60,7 +60,9 @@ HABITS = re.compile(
 )
 OTHER_FORMS = re.compile(
     r"(?:[Gg]ive|[Rr]epeat) the (?:same |sweep's )?command|(?:everything else is|stages are) cached"
-    r"|no such (?:file|folder)\b|expected one(?: or more)? of: \S|expected \d+ or more\b|Known \w+: "
+    r"|no such (?:\w+,|(?:file|folder)\b)|is not one of\b|Known \w+: "
+    r"|expected one of: \S|expected one(?: \w+)? or more\b"
+    r"|expected (?:an? [\w ]+ )?(?:between|from|of) \d|expected \d+ or more\b"
     r"|(?<![;:]); expected\b(?!:)|another place\b"
 )
 """Wordings of a case for which docs/extending.md, Messages, has another form."""
@@ -194,6 +196,10 @@ def test_remedy_after_a_semicolon_is_found(text: str) -> None:
         "docs: no such folder, expected a corpus",
         "kind: got 'q', expected one of: qa, summary",
         "n: got -1, expected 0 or more",
+        "n: got -1, expected a number of 0 or more",
+        "share: got 2, expected a number between 0 and 1",
+        "use: got none, expected one or more",
+        "weights.word: no such search, expected one of words, dense",
         "root: is empty; expected a folder",
     ],
 )

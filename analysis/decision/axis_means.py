@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from analysis.decision.design import CornerDesign, corner_design
 from analysis.decision.scenario_scores import MIN_CLUSTERS
 from components.errors import DataError
+from components.limits import expected_one_of
 from components.statistics import Contributions, SampleScores, contributions, critical_value
 from runner.results import (
     NO_EFFECTS,
@@ -74,9 +75,7 @@ def axis_means(sweep: LoadedSweep, metric: str, axis: str, by: str = "", *, alph
     varying = varying_axes(joined.cells)
     for option, name, allowed in (("axis", axis, varying), ("by", by, [each for each in varying if each != axis])):
         if name and name not in allowed:
-            raise DataError(
-                f"--{option} {name}: expected one of the axes that vary ({', '.join(allowed) or 'none does'})"
-            )
+            raise DataError(f"--{option}: got {name!r}, {expected_one_of(name, allowed)}")
     axes = tuple(name for name in (axis, by) if name)
     all_levels = axis_levels(joined.cells)
     design = corner_design(axes, {name: all_levels[name] for name in varying})

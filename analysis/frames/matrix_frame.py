@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from analysis.frames.metrics_frame import collect_labels
 from components.errors import DataError
+from components.limits import expected_one_of
 from components.subsets import AVERAGE, OVERALL, in_order
 from runner.results import CellResult, LoadedSweep
 
@@ -20,7 +21,7 @@ def matrix_frame(sweep: LoadedSweep, cell: CellResult, metric: str, field: str) 
     import pandas as pd
 
     if field not in FIELDS:
-        raise DataError(f"field: got {field!r}, expected one of {', '.join(FIELDS)}")
+        raise DataError(f"field: got {field!r}, {expected_one_of(field, FIELDS)}")
     parsed = sweep.metric(metric or sweep.headline_metric())
     if parsed.subset != OVERALL:
         raise DataError(f"{metric}: a matrix is over all samples. Name the metric alone, {parsed.metric!r}")

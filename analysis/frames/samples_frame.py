@@ -53,7 +53,7 @@ def _check(columns: Iterable[str], known: Sequence[str]) -> None:
         if name not in known:
             close = closest_name(name, known, cutoff=0.6) or [each for each in known if each.endswith(f"/{name}")]
             hint = f"; did you mean {close}?" if close else ""
-            raise DataError(f"columns: no cell has {name!r}, expected one or more of {', '.join(known)}{hint}")
+            raise DataError(f"columns: got {name!r}, expected one of {', '.join(known)}{hint}")
 
 
 def _part(folder: Path, columns: Sequence[str], cell_id: str, labels: dict[str, str]) -> "pd.DataFrame":

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from components.errors import DataError
+from components.limits import expected_one_of
 
 
 class MetricNames(NamedTuple):
@@ -222,7 +223,7 @@ def find_table(name: str) -> TableInfo:
     """
     if name not in TABLES:
         raise DataError(
-            f"{name}: does not exist, expected one of {', '.join(TABLES)}. A table of a sweep alone: python -m "
-            "analysis compare SWEEP --format latex"
+            f"got the table {name!r}, {expected_one_of(name, TABLES)}. For a sweep alone, run: python -m analysis "
+            "compare SWEEP --format latex"
         )
     return TABLES[name]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from components.errors import DataError
 from components.forensics.failures import Failure
+from components.limits import expected_one_of
 from components.records import ScoreState
 from runner.results import (
     CellResult,
@@ -42,7 +43,7 @@ def find_failure_class(text: str) -> Failure:
     """Return the class of failures that a user named. Raises DataError for an unknown name."""
     names = {failure.value or NO_FAILURE: failure for failure in Failure}
     if text.strip().lower() not in names:
-        raise DataError(f"--class {text}: no such class of failures, expected one of {', '.join(names)}")
+        raise DataError(f"--class: got {text!r}, {expected_one_of(text, names)}")
     return names[text.strip().lower()]
 
 
@@ -72,7 +73,9 @@ def select(
     if not keys:
         counts = Counter(failures[scored[0].rows[key]].value or NO_FAILURE for key in common)
         listed = ", ".join(f"{name} ({n})" for name, n in counts.most_common())
-        raise DataError(f"--class {only}: no sample of {cells[0].cell_id} is of that class, expected one of {listed}")
+        raise DataError(
+            f"--class: got '{only}', a class without samples in {cells[0].cell_id}, expected one of {listed}"
+        )
     values = {key: [_value(samples, key) for samples in scored] for key in keys}
     sign = 1 if metric.direction() else -1
     valued = sorted((key for key in keys if None not in values[key]), key=lambda key: sign * _goodness(values[key]))

@@ -10,7 +10,7 @@ from pathlib import Path
 from components.datasets.json_fields import as_list, as_record, optional_text, required_text, required_texts
 from components.datasets.json_files import read_json
 from components.errors import DataError
-from components.limits import closest_name
+from components.limits import closest_name, expected_one_of
 from components.records import Kind, Sample
 
 EXPECTED = "CRUD-RAG's split, a JSON object of lists of records such as 'event_summary' and 'questanswer_1doc'"
@@ -93,8 +93,8 @@ def _require_spelling(file: Path, lists: Mapping[str, object]) -> None:
     known = [form.list_name for form in SUBSETS.values()]
     absent = [name for name in known if name not in lists]
     for name in lists:
-        if name not in known and (near := closest_name(name.lower(), absent, cutoff=0.8)):
-            raise DataError(f"{file}: unknown list {name!r}, expected one of {', '.join(known)}; did you mean {near}?")
+        if name not in known and closest_name(name.lower(), absent, cutoff=0.8):
+            raise DataError(f"{file}: unknown list '{name}', {expected_one_of(name.lower(), known)}")
 
 
 def _require_lists(file: Path, lists: Mapping[str, object], subsets: Sequence[str]) -> None:

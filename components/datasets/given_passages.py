@@ -6,6 +6,7 @@ from functools import cached_property
 
 from components.datasets.json_fields import Record, as_list, as_record, optional_text, required_id, required_text
 from components.errors import DataError
+from components.limits import expected_one_of
 from components.records import Documents
 
 _FIELDS = ("text", "title", "document", "relevant")
@@ -43,7 +44,7 @@ class GivenPassages:
         for item in as_list(record.get("passages") or [], location):
             passage = {"text": item} if isinstance(item, str) else as_record(item, location)
             if unknown := [name for name in passage if name not in _FIELDS]:
-                raise DataError(f"{location}: unknown field '{unknown[0]}', expected one of {', '.join(_FIELDS)}")
+                raise DataError(f"{location}: unknown field '{unknown[0]}', {expected_one_of(unknown[0], _FIELDS)}")
             document_id = self._document(passage, location)
             passages.setdefault(document_id, set()).update(_set_numbers(passage, location))
         sets = sorted(set().union(*passages.values()))

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from components.datasets.json_fields import Record, as_list, as_record, required_id, required_text
 from components.errors import DataError
+from components.limits import expected_one_of
 from components.records import Evidence
 from components.text.normalize import drop_word_breaks, is_word_character
 
@@ -64,7 +65,9 @@ def _unit(unit: object, texts: Mapping[str, str], location: str) -> Evidence:
         return Evidence(str(unit))
     record = as_record(unit, f"{location}, field 'gold'")
     if unknown := [name for name in record if name not in _FIELDS]:
-        raise DataError(f"{location}, field 'gold': unknown field '{unknown[0]}', expected one of {', '.join(_FIELDS)}")
+        raise DataError(
+            f"{location}, field 'gold': unknown field '{unknown[0]}', {expected_one_of(unknown[0], _FIELDS)}"
+        )
     document_id = required_id(record, location, "document")
     start, end = (_whole_number(record, name, location) for name in ("start", "end"))
     grade = _whole_number(record, "grade", location)

@@ -19,7 +19,7 @@ from components.datasets.json_fields import (
     required_text,
 )
 from components.errors import DataError, read_each
-from components.limits import closest_name
+from components.limits import closest_name, expected_one_of
 from components.records import Documents, Evidence, Kind, Sample, Turn
 from components.subsets import UNNAMED
 from components.text.slugs import make_slugs
@@ -156,4 +156,4 @@ def _kind(name: str, has_history: bool, location: str) -> Kind:
     try:
         return Kind(name)
     except ValueError as error:
-        raise DataError(f"{location}: got kind '{name}', expected one of {', '.join(Kind)}") from error
+        raise DataError(f"{location}: got kind {name!r}, {expected_one_of(name, list(Kind))}") from error

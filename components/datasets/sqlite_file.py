@@ -11,6 +11,7 @@ from urllib.parse import quote
 from components.datasets.file_content import FileContent, FileEntry, ReadingOptions
 from components.datasets.table_rows import limit_text, row_document, text_columns_in
 from components.errors import DataError
+from components.limits import expected_one_of
 
 _HEADER = b"SQLite format 3\0"
 _MAX_MILLIONS_OF_STEPS = 1_000
@@ -75,9 +76,7 @@ def _read_tables(database: sqlite3.Connection, file: Path, options: ReadingOptio
         ).fetchall()
     )
     if unknown := [name for name in options.tables if name not in kinds]:
-        raise DataError(
-            f"{file}: has no table {unknown[0]!r}; its tables are {', '.join(kinds) or 'none'}. Correct `tables`."
-        )
+        raise DataError(f"{file}: tables: got {unknown[0]!r}, {expected_one_of(unknown[0], kinds)}")
     tables = options.tables or [name for name, kind in kinds.items() if kind != "view"]
     counts = Counter(n_views=len(kinds) - len(tables) if not options.tables else 0)
     entries: list[FileEntry] = []

@@ -55,9 +55,9 @@ class EntityGraph:
         """Return error messages for numbers out of range."""
         problems = too_small(self, max_synonyms=0, n_facts=1)
         if not 0 < self.damping <= _MAX_DAMPING:
-            problems.append(f"damping: got {self.damping:g}, expected a number above 0, up to {_MAX_DAMPING}")
+            problems.append(f"damping: got {self.damping:g}, expected a number in (0, {_MAX_DAMPING}]")
         if not 0 < self.tolerance < 1:
-            problems.append(f"tolerance: got {self.tolerance:g}, expected a number between 0 and 1")
+            problems.append(f"tolerance: got {self.tolerance:g}, expected a number in (0, 1)")
         if not 0 < self.synonym_threshold <= 1:
             got = f"synonym_threshold: got {self.synonym_threshold:g}"
             problems.append(f"{got}, expected a cosine above 0, up to 1 (for no synonyms, max_synonyms=0)")

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import ComponentError
+from components.limits import expected_one_of
 from components.records import AllowedDocuments, Condition, Documents, Sample
 
 _FACTS_OF_CHUNKS = ("section", "page")
@@ -102,8 +103,8 @@ def _facts_by_name(groups: Iterable[_Conditions], documents: Documents) -> dict[
 
 
 def _unknown_name(name: str, names: Sequence[str]) -> str:
-    hint = f", expected one of {', '.join(names)}" if names else "; no document has any (files in a folder never do)"
-    return f"filter: no document has {name!r} among its metadata{hint}"
+    expected = expected_one_of(name, names) if names else "nor any other (files in a folder never have metadata)"
+    return f"filter: no document has {name!r} among its metadata, {expected}"
 
 
 def _satisfies(value: str, condition: Condition) -> bool:

@@ -46,7 +46,7 @@ class ContextRating:
     def check(self) -> list[str]:
         """Return error messages for an empty name, no wording, missing placeholders, and a number below 1."""
         problems = [] if self.name.strip() else ["name: is empty, expected the metric's name"]
-        problems += [] if self.prompts else ["prompts: is empty, expected one or more wordings"]
+        problems += [] if self.prompts else ["prompts: is empty, expected at least one wording"]
         for number, prompt in enumerate(self.prompts):
             problems += missing_places(f"prompts[{number}]", prompt, ("{question}", "{passages}"))
         return problems + too_small(self, max_attempts=1)

@@ -67,7 +67,7 @@ class QuestEval:
             if placeholder not in getattr(self, field)
         ]
         if not (self.cannot_infer and all(phrase.strip() for phrase in self.cannot_infer)):
-            problems.append(f"cannot_infer: got {list(self.cannot_infer)}, expected one or more phrases, none empty")
+            problems.append(f"cannot_infer: got {list(self.cannot_infer)}, expected at least one phrase, none empty")
         if self.max_attempts < 1:
             problems.append(f"max_attempts: got {self.max_attempts}, expected at least 1")
         if self.questions_file:

@@ -92,7 +92,7 @@ class Intervals:
         if self.n_resamples < 100:
             problems.append(f"n_resamples: got {self.n_resamples}, expected at least 100")
         if not 0 < self.confidence < 1:
-            problems.append(f"confidence: got {self.confidence}, expected a number between 0 and 1")
+            problems.append(f"confidence: got {self.confidence}, expected a number in (0, 1)")
         if self.seed < 0:
             problems.append(f"seed: got {self.seed}, expected at least 0")
         return problems

@@ -42,7 +42,7 @@ class TrecMeasures:
     def check(self) -> list[str]:
         """Return an error message for an unknown measure, a repeated measure, or an empty list."""
         if not self.measures:
-            return [f"measures: got none, expected one or more of {_KNOWN_FORMS}"]
+            return [f"measures: got none, expected at least one of {_KNOWN_FORMS}"]
         unknown = [name for name in self.measures if _trec_name(name) is None]
         repeated = sorted({name for name in self.measures if self.measures.count(name) > 1})
         return [

@@ -88,5 +88,5 @@ def _seconds(value: object) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_SECONDS:
-        raise BadReply(f"seconds: got {preview(value)}, expected seconds as a number from 0 to {MAX_SECONDS:,}")
+        raise BadReply(f"seconds: got {preview(value)}, expected seconds in [0, {MAX_SECONDS:,}]")
     return float(value)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from components.errors import ComponentError, install_command
-from components.limits import did_you_mean
+from components.limits import expected_one_of
 from components.openai_server.access import key_in, key_problems
 from components.pretrained.load_once import load_once
 from components.secrets.names import field_names_secret
@@ -59,10 +59,10 @@ class LlamaIndexClass:
         problems += [
             f"arguments.{name}: missing, {self.class_path} requires it" for name in sorted(required - arguments)
         ]
-        for name in sorted(arguments - parameters):
-            hint = did_you_mean(name, parameters, f"it has {', '.join(sorted(parameters))}")
-            problems.append(f"arguments.{name}: {self.class_path} has no such argument; {hint}")
-        return problems
+        return problems + [
+            f"arguments.{name}: unknown argument of {self.class_path}, {expected_one_of(name, sorted(parameters))}"
+            for name in sorted(arguments - parameters)
+        ]
 
     def takes(self, argument: str) -> bool:
         """Return True if the class has this argument. Raises ComponentError if the class does not exist."""

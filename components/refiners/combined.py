@@ -26,7 +26,9 @@ class Combined:
         """Return error messages for unknown names, and for an empty `use`."""
         problems = unknown_names(self.use, self.known)
         return (
-            problems if self.use else ["use: got none, expected one name or more (for texts as they are, refiner=none)"]
+            problems
+            if self.use
+            else ["use: got none, expected at least one name (for texts as they are, refiner=none)"]
         )
 
     def __hash__(self) -> int:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields, replace
 from math import inf
 from typing import Any, ClassVar, cast
 
+from components.limits import expected_one_of
 from components.protocols import (
     DenseArm,
     EncodedDenseArm,
@@ -68,19 +69,16 @@ class MultiArm:
         unknown = [name for name in self.weights if name not in self.searches]
         problems = [
             *depth_problems(self.depth),
+            *(f"weights.{name}: unknown search, {expected_one_of(name, self.searches)}" for name in unknown),
             *(
-                f"weights.{name}: no such search, expected one of {', '.join(self.searches) or 'none'}"
-                for name in unknown
-            ),
-            *(
-                f"weights.{name}: got {weight}, expected 0 (the search is left out) or more"
+                f"weights.{name}: got {weight}, expected at least 0 (0 leaves the search out)"
                 for name, weight in self.weights.items()
                 if not 0 <= weight < inf
             ),
         ]
         if not self.arms:
             problems.append(
-                "searches: got no search with a weight, expected one or more (for none, retriever=closed_book)"
+                "searches: got no search with a weight, expected at least one (for none, retriever=closed_book)"
             )
         weights = getattr(self.rule, "weights", ())
         if _supports_weights(self.rule) and weights:

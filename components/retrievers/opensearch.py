@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from components.errors import ComponentError
 from components.fields import runtime_only
 from components.json_value import Json
+from components.limits import expected_one_of
 from components.openai_server.counts import CountedAt
 from components.openai_server.errors import Malformed
 from components.openai_server.server import Failed, Server
@@ -65,7 +66,7 @@ class SearchServer(ExistingIndex):
         if not self.index.strip():
             problems.append("index: is empty, expected the name of the index")
         if self.scheme not in _SCHEMES:
-            problems.append(f"scheme: got {self.scheme!r}, expected one of {', '.join(_SCHEMES)}")
+            problems.append(f"scheme: got {self.scheme!r}, {expected_one_of(self.scheme, _SCHEMES)}")
         return [*problems, *self._server.check()]
 
     def find(

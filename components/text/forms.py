@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import ClassVar
 
+from components.limits import expected_one_of
 from components.protocols import Tokenizer
 from components.text.normalize import ANSWER_FORM_VERSION, answer_form
 from components.tokenizers.jieba_words import JiebaWords
@@ -70,7 +71,7 @@ class SacreBleuTokens:
         """Return an error message if the language has no tokenizer."""
         if self.language in _SACREBLEU_TOKENIZERS:
             return []
-        return [f"language: got {self.language!r}, expected one of {', '.join(_SACREBLEU_TOKENIZERS)}"]
+        return [f"language: got {self.language!r}, {expected_one_of(self.language, _SACREBLEU_TOKENIZERS)}"]
 
     @property
     def tokenizer_name(self) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from components.limits import expected_one_of
 from components.loading import cache_slow_loader
 from components.records import Words
 from components.text.normalize import index_term
@@ -59,7 +60,7 @@ class SnowballStems:
         return (
             []
             if self.language in algorithms
-            else [f"language: got {self.language!r}, expected one of {', '.join(algorithms)}"]
+            else [f"language: got {self.language!r}, {expected_one_of(self.language, algorithms)}"]
         )
 
     def words(self, texts: Sequence[str]) -> Iterator[Words]:

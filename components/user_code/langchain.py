@@ -40,7 +40,7 @@ def runnable_problems(
         return function_problems(target, "", "", parameters, group)
     fields = sorted({str(spec.id) for spec in target.config_specs})
     unknown = [
-        f"which has no configurable field {name!r}, expected one or more of {', '.join(fields) or 'none'} as "
+        f"which has no configurable field {name!r}, expected at least one of {', '.join(fields) or 'none'} as "
         f"parameters; a function that returns the {'chain' if group == 'pipeline' else 'retriever'} can have any "
         "parameters"
         for name in parameters

@@ -59,10 +59,12 @@ def answer_error(answer: Answer) -> str:
         value = values[name]
         may_be_unknown = name != "n_cached_tokens"
         if not (value is None and may_be_unknown) and not (type(value) is int and value >= 0):
-            return f"{name}: got {_excerpt(value)}, expected an int of 0 or more{', or None' if may_be_unknown else ''}"
+            return (
+                f"{name}: got {_excerpt(value)}, expected an int of at least 0{', or None' if may_be_unknown else ''}"
+            )
     latency = values["latency_s"]
     if isinstance(latency, bool) or not isinstance(latency, int | float) or not 0 <= latency < math.inf:
-        return f"latency_s: got {_excerpt(latency)}, expected seconds as a finite number of 0 or more"
+        return f"latency_s: got {_excerpt(latency)}, expected seconds as a finite number of at least 0"
     return ""
 
 

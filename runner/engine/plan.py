@@ -7,6 +7,7 @@ from heapq import heappop, heappush
 
 from components.errors import ConfigError
 from components.json_value import Json
+from components.limits import expected_one_of
 from runner.engine.identity import Models
 from runner.engine.outdated_results import ALL, OtherVersions, count_other_versions, outdated_stages
 from runner.engine.request_counts import RequestCount, request_counts
@@ -115,11 +116,9 @@ def make_plan(targets: Sequence[tuple[AnyStage, int]], store: Store, fresh: Coll
 
 
 def _check_kinds(fresh: Collection[str], known: Iterable[str]) -> None:
-    if unknown := sorted(set(fresh) - {ALL, *known}):
-        raise ConfigError(
-            f"run.fresh: got {', '.join(unknown)}, expected kinds of stages of this sweep "
-            f"({', '.join(sorted(known))}), or all"
-        )
+    kinds = [*sorted(known), ALL]
+    if unknown := sorted(set(fresh) - set(kinds)):
+        raise ConfigError([f"run.fresh: got {name!r}, {expected_one_of(name, kinds)}" for name in unknown])
 
 
 def _kind_counts(

@@ -19,6 +19,7 @@ from components.datasets.json_files import read_json
 from components.errors import DataError
 from components.json_value import Json
 from components.judges.claim_replies import Support
+from components.limits import expected_one_of
 from components.records import JudgeInput
 from runner.labels.label_files import answer_in_record, controls_in, csv_records
 
@@ -48,7 +49,9 @@ def read_claim_labels(file: Path) -> list[LabelledClaim]:
     """
     readers = {".jsonl": _read_jsonl, ".csv": _read_csv, ".json": _read_label_studio}
     if file.suffix.lower() not in readers:
-        raise DataError(f"{file}: got the extension '{file.suffix}', expected {', '.join(readers)}: {_EXPECTED}")
+        raise DataError(
+            f"{file}: got the extension '{file.suffix}', {expected_one_of(file.suffix, readers)}: {_EXPECTED}"
+        )
     claims = [
         LabelledClaim(_require_passages(record, location), _claim(record, location), verdict)
         for location, record, verdict in readers[file.suffix.lower()](file)
@@ -96,7 +99,7 @@ def _read_label_studio(file: Path) -> _Rows:
 def _verdict(value: object, location: str) -> Support:
     verdict = str(value).strip().lower()
     if verdict not in set(Support):
-        raise DataError(f"{location}: got the verdict {value!r}, expected {', '.join(Support)}")
+        raise DataError(f"{location}: got the verdict {value!r}, {expected_one_of(str(value), list(Support))}")
     return Support(verdict)
 
 

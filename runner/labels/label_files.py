@@ -24,6 +24,7 @@ from components.datasets.json_files import read_json
 from components.datasets.reading import read_lines
 from components.datasets.spreadsheets import table_rows, texts_in
 from components.errors import DataError
+from components.limits import expected_one_of
 from components.records import JudgeInput, Kind, Passage, Sample, Turn
 from components.secrets.mask import shortened_value
 from components.subsets import UNNAMED
@@ -74,7 +75,9 @@ def read_labels(file: Path) -> list[LabelledItem]:
     """Return all items. Raises DataError, which names the place, for an invalid value, and if no item has a label."""
     readers = {".jsonl": _read_jsonl, ".csv": _read_csv, ".json": _read_label_studio}
     if file.suffix.lower() not in readers:
-        raise DataError(f"{file}: got the extension '{file.suffix}', expected one of {', '.join(readers)}: {_EXPECTED}")
+        raise DataError(
+            f"{file}: got the extension '{file.suffix}', {expected_one_of(file.suffix, readers)}: {_EXPECTED}"
+        )
     items = list(readers[file.suffix.lower()](file))
     if not any(item.labels for item in items):
         raise DataError(f"{file}: got {len(items)} items without any label, expected {_EXPECTED}")

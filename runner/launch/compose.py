@@ -108,7 +108,7 @@ def _advice(key: str, missing: str, overrides: Sequence[str]) -> str:
         more = f" and {len(having) - _MAX_OPTIONS} more" if len(having) > _MAX_OPTIONS else ""
         options = f"{', '.join(having[:_MAX_OPTIONS])}{more}"
         if len(chosen) == 1:
-            return f"{key}: {group}={chosen[0]} has no such field, only {options} has"
+            return f"{key}: {group}={chosen[0]} does not have this field, only {options}"
         return f"{key}: no chosen {group} has this field, only {options}"
     chosen_fields = [f"{group}.{name}" for option in chosen for name in fields_of_options.get(option, ())]
     known = [

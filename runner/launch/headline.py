@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from components.directions import metric_direction
 from components.errors import ConfigError
-from components.limits import did_you_mean
+from components.limits import expected_one_of
 from components.protocols import AnswersFrom, ContextMetric, RankingMetric
 from components.records import Sample
 from runner.engine.store import Store
@@ -146,7 +146,7 @@ def named_metric(metrics: PlannedMetrics, name: str, headline: str, setting: str
     if not name:
         return metrics.first([headline, *HEADLINES, *metrics.by_name])
     if name not in metrics.by_name:
-        raise ConfigError([f"{setting}: got {name!r}, expected one of {', '.join(metrics.by_name)}"])
+        raise ConfigError([f"{setting}: got {name!r}, {expected_one_of(name, metrics.by_name)}"])
     return metrics.plan_metric(name)
 
 
@@ -163,6 +163,4 @@ def headline_problems(cells: Sequence[Cell]) -> list[str]:
         ranking = [name for name, direction in directions.items() if direction is not None]
         why = f"{headline} cannot rank cells: neither larger nor smaller is better"
         return [f"run.headline: {why}. Choose one of {', '.join(ranking)}"]
-    hint = did_you_mean(headline, directions)
-    expected = f"expected one of {', '.join(directions)}"
-    return [f"run.headline: got {headline!r}, which no cell computes, {expected}{hint and f'; {hint}'}"]
+    return [f"run.headline: got {headline!r}, {expected_one_of(headline, directions)}"]

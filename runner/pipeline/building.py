@@ -22,7 +22,7 @@ from typing import Any, Protocol, get_args, get_origin, get_type_hints
 from components.errors import ComponentError, ConfigError
 from components.fields import names_user_code
 from components.json_value import Json
-from components.limits import closest_name
+from components.limits import expected_one_of
 from components.protocols import Pipeline, ThreeWayEncoder
 from components.secrets.mask import shorten_masked
 from components.user_code.calls import format_exception
@@ -328,10 +328,8 @@ class _Builder:
         prefix = f"{path}." if path else ""
         fields = {field.name: field for field in dataclasses.fields(cls) if field.init}
         for key in [str(key) for key in node if key != "_target_" and key not in fields]:
-            close = closest_name(key, fields)
-            expected = f", expected one of {', '.join(fields)}" if fields else f"; {cls.__name__} has no fields"
-            hint = f"; did you mean {prefix}{close}?" if close else expected
-            self.problems.append(f"{prefix}{key}: unknown{hint}")
+            expected = expected_one_of(key, fields) if fields else f"but {cls.__name__} has no fields"
+            self.problems.append(f"{prefix}{key}: unknown, {expected}")
         hints = _read_types(cls)
         for name, field in fields.items():
             if name not in node and not _has_default(field):

@@ -46,9 +46,9 @@ class RaceSettings:
 
     def check(self) -> list[str]:
         """Return one message per number out of range."""
-        problems = [] if 0 < self.alpha < 1 else [f"alpha: got {self.alpha}, expected an error rate between 0 and 1"]
+        problems = [] if 0 < self.alpha < 1 else [f"alpha: got {self.alpha}, expected an error rate in (0, 1)"]
         if not 0 <= self.margin < 1:
-            problems.append(f"margin: got {self.margin}, expected a difference of the metric from 0 to below 1")
+            problems.append(f"margin: got {self.margin}, expected a difference of the metric in [0, 1)")
         if self.first_look < 1:
             problems.append(f"first_look: got {self.first_look}, expected at least 1 sample")
         if self.targets not in ((OVERALL,), (OVERALL, SUBSETS)):

@@ -43,7 +43,7 @@ class SearchSettings:
             if getattr(self, name) < 1
         ]
         if not 0 <= self.seed < 2**32:
-            problems.append(f"seed: got {self.seed}, expected a number from 0 to 4294967295")
+            problems.append(f"seed: got {self.seed}, expected 0 to 4294967295")
         if len(set(self.objectives)) < len(self.objectives):
             problems.append(f"objectives: got {', '.join(self.objectives)}, expected each of them once")
         if len(self.objectives) > 1 and self.strategy is Strategy.GREEDY:

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from components.errors import DataError
 from components.json_value import Json
+from components.limits import expected_one_of
 from components.secrets.mask import Mask, current_mask, masked_values
 from runner.console.written_files import write_whole
 from runner.results.cell_axes import level
@@ -212,7 +213,9 @@ def _read(path: Path, kind: type[T]) -> T:
         pop_checksum(raw, content, path, advice)
         require_types(raw, kind)
         if raw.get("status") not in _STATUSES[kind]:
-            raise ValueError(f"status: got {raw.get('status')!r}, expected one of {', '.join(_STATUSES[kind])}")
+            raise ValueError(
+                f"status: got {raw.get('status')!r}, {expected_one_of(str(raw.get('status')), _STATUSES[kind])}"
+            )
         if kind is CellResult:
             raw["axes"] = {axis: level(value) for axis, value in raw["axes"].items()}
         return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in raw.items()})

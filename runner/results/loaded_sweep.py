@@ -7,6 +7,7 @@ from pathlib import Path
 
 from components.errors import DataError
 from components.json_value import Json
+from components.limits import expected_one_of
 from components.subsets import GROUPINGS, MACRO, OVERALL
 from runner.console.styled_text import count
 from runner.results import cell_axes as axes
@@ -272,8 +273,9 @@ def find_metric(text: str, cells: Iterable[CellResult]) -> SubsetMetric:
         raise DataError(f"{text}: {all_failed_text(cells) or 'no cell of this sweep has any metric'}")
     subset = _find_subset(subset or OVERALL, metrics, cells, text)
     if metric not in metrics[subset]:
-        known = ", ".join(sorted(metrics[subset]))
-        raise DataError(f"{text}: no metric {metric!r} in {subset}, expected one of {known}")
+        raise DataError(
+            f"{text}: got the metric {metric!r} in {subset}, {expected_one_of(metric, sorted(metrics[subset]))}"
+        )
     return SubsetMetric(subset, metric, larger_is_better(metric, cells))
 
 
@@ -290,7 +292,7 @@ def _find_subset(subset: str, subsets: Iterable[str], cells: Iterable[CellResult
         return matches[0]
     if matches:
         raise DataError(f"{text}: several subsets are called {subset!r}: {', '.join(matches)}. Name one of them.")
-    raise DataError(f"{text}: no subset {subset!r}, expected one of {_list_names(names, subset)}")
+    raise DataError(f"{text}: got the subset {subset!r}, expected one of {_list_names(names, subset)}")
 
 
 def _name_subset(subset: str, labels: Mapping[str, str]) -> set[str]:

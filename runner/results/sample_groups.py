@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from components.clusters import Groups
 from components.errors import DataError
+from components.limits import expected_one_of
 from runner.results.cell_result import CellResult
 
 _COARSEST_FIRST = (Groups.DOCUMENT, Groups.SOURCE, Groups.NONE)
@@ -21,7 +22,8 @@ def recorded_groups(cell: CellResult) -> Groups:
         return Groups(name)
     except ValueError as error:
         raise DataError(
-            f"{cell.cell_id}: cell.json has dataset.groups={name!r}, expected {', '.join(Groups)}. Run the cell again."
+            f"{cell.cell_id}: cell.json has dataset.groups={name!r}, {expected_one_of(name, list(Groups))}. "
+            "Run the cell again."
         ) from error
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from components.errors import DataError, LLMError, RagGridError
 from components.json_value import Json
+from components.limits import expected_one_of
 from runner.serving.asked_question import Question
 from runner.serving.folder_description import PIPELINE
 from runner.serving.pipeline import Pipeline, load_from
@@ -81,12 +82,12 @@ def read_question(request: Mapping[str, Json]) -> Question:
         (each["role"], _read_text(each.get("content"))) for each in request["input"] if each.get("role") in _ROLES
     ]
     if not messages:
-        raise DataError("input: got no messages, expected one or more, the last one from 'user'")
+        raise DataError("input: got no messages, expected at least one, the last one from 'user'")
     if messages[-1][0] != "user":
         raise DataError(f"input: got the last message from '{messages[-1][0]}', expected one from 'user'")
     options = request.get("custom_inputs") or {}
     if unknown := sorted(set(options) - set(_OPTIONS)):
-        raise DataError(f"custom_inputs: got {', '.join(unknown)}, expected one or more of {', '.join(_OPTIONS)}")
+        raise DataError(f"custom_inputs: unknown field '{unknown[0]}', {expected_one_of(unknown[0], _OPTIONS)}")
     return Question(messages[-1][1], history=_turns(messages[:-1]), **options)
 
 

@@ -8,6 +8,7 @@ from components.datasets.left_behind import LeftBehind
 from components.errors import ConfigError
 from components.histories.gold import GoldHistory
 from components.json_value import Json
+from components.limits import expected_one_of
 from components.metrics.interval import Intervals
 from components.protocols import RerankerSelection
 from components.records import Answer, Context, Documents, Hits, Queries, Spans
@@ -89,7 +90,7 @@ def build_cell(nodes: Mapping[str, Json], plugins: Sequence[str]) -> Cell:
         member.name: None if member.default is MISSING else member.default for member in fields(Cell)
     }
     if unknown := sorted(set(nodes) - set(values)):
-        raise ConfigError([f"{unknown[0]}: unknown, expected one or more of {', '.join(values)}"])
+        raise ConfigError([f"{name}: unknown component, {expected_one_of(name, values)}" for name in unknown])
     values |= {name: build_component(node, types[name], name, plugins) for name, node in nodes.items()}
     return without_evaluation(Cell(**values))
 

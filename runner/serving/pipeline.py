@@ -150,7 +150,7 @@ class Pipeline:
         try:
             full_question = question if isinstance(question, Question) else Question(question, **options)
         except TypeError as error:
-            raise DataError(f"a question has no such option ({error}), expected one or more of {_OPTIONS}") from error
+            raise DataError(f"a question has no such option ({error}), expected at least one of {_OPTIONS}") from error
         return as_sample(full_question, self.description.question_defaults, self._choices)
 
     def _graph(self, sample: Sample) -> ServedGraph:

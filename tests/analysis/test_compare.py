@@ -455,4 +455,4 @@ class TestCommand:
         self, sweep: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert main(["compare", str(sweep), "--metric", "nothing"]) == 2
-        assert capsys.readouterr().err.startswith("nothing: no metric 'nothing' in overall, expected one of bleu")
+        assert capsys.readouterr().err.startswith("nothing: got the metric 'nothing' in overall, expected one of bleu")

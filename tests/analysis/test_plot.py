@@ -41,7 +41,7 @@ def test_plot_is_written_to_the_sweep_folder_by_default(
 
 def test_plot_command_rejects_an_unknown_axis(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plot", str(sweep), "--metric", "rouge_l", "--axis", "chunk"]) == 2
-    assert "--axis chunk: expected one of the axes that vary (retriever, top_k)" in capsys.readouterr().err
+    assert "--axis: got 'chunk', expected one of retriever, top_k" in capsys.readouterr().err
 
 
 def test_plot_names_cells_left_out_of_every_mean(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

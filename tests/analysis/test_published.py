@@ -155,7 +155,7 @@ def test_published_closed_book_rows_have_no_hallucination_or_utilization() -> No
 
 
 def test_unknown_published_table_lists_the_known_tables() -> None:
-    with pytest.raises(DataError, match=r"crud_rag/9: does not exist, expected one of crud_rag/3, crud_rag/4"):
+    with pytest.raises(DataError, match=r"got the table 'crud_rag/9', expected one of crud_rag/3, crud_rag/4"):
         published.read_table("crud_rag/9")
 
 

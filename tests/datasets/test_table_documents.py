@@ -69,7 +69,7 @@ def test_database_view_is_read_only_by_name(shop: Path) -> None:
 
 
 def test_unknown_database_table_is_rejected(shop: Path) -> None:
-    with pytest.raises(DataError, match=r"shop\.db: has no table 'article'; its tables are .*articles, dear, parts"):
+    with pytest.raises(DataError, match=r"shop\.db: tables: got 'article', expected one of .*articles, dear, parts"):
         read_documents(shop, ReadingOptions(tables=("article",)))
 
 

@@ -108,7 +108,7 @@ def test_embedding_key_comes_from_the_environment_and_not_the_identity(monkeypat
         ),
         (LlamaIndexEmbeddings("llama_index.embeddings.gone.Gone", {}), "pip install llama-index-embeddings-gone"),
         (LlamaIndexEmbeddings("llama_index.core.Document", {}), "expected a subclass of BaseEmbedding"),
-        (LlamaIndexEmbeddings(LETTERS, {"frist": 1}), "has no such argument; did you mean first?"),
+        (LlamaIndexEmbeddings(LETTERS, {"frist": 1}), "Letters, expected one of "),
         (LlamaIndexEmbeddings("llama_index.core.MockEmbedding", {}), "arguments.embed_dim: missing"),
         (
             LlamaIndexEmbeddings(LETTERS, {"api_key": "s3cret"}),

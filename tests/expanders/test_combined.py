@@ -27,9 +27,9 @@ def test_combined_expander_flattens_variants_in_order_of_use() -> None:
 @pytest.mark.parametrize(
     ("use", "problem"),
     [
-        (("original", "hyde"), "use: got 'hyde', expected one or more of original, same, history"),
-        ((), "use: got [], expected one name or more, each once"),
-        (("original", "original"), "use: got ['original', 'original'], expected one name or more, each once"),
+        (("original", "hyde"), "use: got 'hyde', expected one of original, same, history"),
+        ((), "use: got [], expected names, each once"),
+        (("original", "original"), "use: got ['original', 'original'], expected names, each once"),
     ],
 )
 def test_combined_expander_rejects_unknown_empty_and_repeated_names(use: tuple[str, ...], problem: str) -> None:

@@ -229,8 +229,8 @@ def test_entity_graph_limits_hits_with_other_settings() -> None:
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"damping": 1.0}, "damping: got 1, expected a number above 0, up to 0.99"),
-        ({"tolerance": 0.0}, "tolerance: got 0, expected a number between 0 and 1"),
+        ({"damping": 1.0}, "damping: got 1, expected a number in (0, 0.99]"),
+        ({"tolerance": 0.0}, "tolerance: got 0, expected a number in (0, 1)"),
         ({"n_facts": 0}, "n_facts: got 0, expected at least 1"),
         ({"max_synonyms": -1}, "max_synonyms: got -1, expected at least 0"),
         ({"passage_weight": 0.0}, "passage_weight: got 0, expected a finite number above 0"),

@@ -214,7 +214,7 @@ def test_claim_metrics_have_the_documented_directions() -> None:
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"use": ("precison",)}, "use: got 'precison', expected one or more of overall_precision"),
+        ({"use": ("precison",)}, "use: got 'precison', expected one of overall_precision"),
         ({"use": ()}, "use: got []"),
         ({"use": ("overall_f1", "overall_f1")}, "use: got ['overall_f1', 'overall_f1']"),
         ({"claim_prompt": "{question}"}, "claim_prompt: has no {text}"),

@@ -265,7 +265,7 @@ class TestParameters:
 
     def test_unknown_langchain_parameter_is_one_error(self) -> None:
         (found,) = pipeline("tuned", parameters={"top": 1}).check()
-        assert "has no configurable field 'top', expected one or more of k as parameters" in found
+        assert "has no configurable field 'top', expected at least one of k as parameters" in found
         (found,) = pipeline("built", parameters={"top": 1}).check()
         assert "which cannot be called as built(top=...): got an unexpected keyword argument 'top'" in found
 

@@ -23,6 +23,6 @@ class TestCombined(ComponentContract):
 
     def test_combined_refiner_rejects_unknown_and_missing_names(self) -> None:
         assert Combined(Scripted(), KNOWN, ("tables",)).check() == [
-            "use: got 'tables', expected one or more of dedupe, headings"
+            "use: got 'tables', expected one of dedupe, headings"
         ]
         assert Combined(Scripted(), KNOWN, ()).check() != []

@@ -21,7 +21,7 @@ class CombinedParsers:
 
     def check(self) -> list[str]:
         """Return an error message for an empty `use`."""
-        return [] if self.use else ["use: got none, expected one parser or more"]
+        return [] if self.use else ["use: got none, expected at least one parser"]
 
     @property
     def parts(self) -> tuple[FileParser, ...]:

@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from components.limits import expected_one_of
 from components.protocols.parsing import ParsedFile
 
 if TYPE_CHECKING:
@@ -37,12 +38,8 @@ class MarkItDownFiles:
     def check(self) -> list[str]:
         """Return error messages for an empty list of kinds and for unknown kinds."""
         if not self.kinds:
-            return [f"kinds: got none, expected one or more of {', '.join(_KINDS)}"]
-        return [
-            f"kinds: got {kind}, expected one or more of {', '.join(_KINDS)}"
-            for kind in self.kinds
-            if kind not in _KINDS
-        ]
+            return [f"kinds: got none, expected at least one of {', '.join(_KINDS)}"]
+        return [f"kinds: got {kind!r}, {expected_one_of(kind, _KINDS)}" for kind in self.kinds if kind not in _KINDS]
 
     def parse(self, file: Path) -> ParsedFile:
         """Return the text of the file. Plug-ins of MarkItDown are off."""

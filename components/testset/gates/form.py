@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from components.limits import too_small
+from components.limits import expected_one_of, too_small
 from components.protocols import Ask
 from components.records import Kind
 from components.testset.gates.findings import Finding, decide_verdict
@@ -65,7 +65,7 @@ class Form:
 
     def check(self) -> list[str]:
         unknown = [
-            f"only_tagged: got {name!r}, expected one or more of {', '.join(REASONS)}"
+            f"only_tagged: got {name!r}, {expected_one_of(name, REASONS)}"
             for name in self.only_tagged
             if name not in REASONS
         ]

@@ -7,7 +7,7 @@ from typing import Any
 
 from components.errors import DataError
 from components.json_value import Json
-from components.limits import closest_name
+from components.limits import closest_name, expected_one_of
 from components.testset.topics.tree import DEEPEST, Leaf, checked_name, too_deep
 
 _FIELDS = ("name", "parent", "description")
@@ -118,11 +118,8 @@ def _read_flat(items: Sequence[Mapping[str, Json]], location: str) -> Iterator[L
     parents: dict[str, str | None] = {}
     for item in items:
         if unknown := [str(field) for field in item if field not in _FIELDS]:
-            meant = closest_name(unknown[0], _FIELDS)
-            hint = f"; did you mean {meant}?" if meant else ""
             raise DataError(
-                f"{location}: unknown field '{unknown[0]}' of {item['name']!r}, "
-                f"expected one of {', '.join(_FIELDS)}{hint}"
+                f"{location}: unknown field '{unknown[0]}' of {item['name']!r}, {expected_one_of(unknown[0], _FIELDS)}"
             )
         name, parent = checked_name(item["name"], location), item.get("parent")
         if name in parents:

@@ -1,8 +1,8 @@
 """Resources of stages: the settings of the executor, or the defaults of their kinds."""
 
-import difflib
 from collections.abc import Iterator, Mapping
 
+from components.limits import expected_one_of
 from runner.engine.stage import AnyStage, Resources, Stage
 
 ByKind = Mapping[str, Resources]
@@ -17,13 +17,11 @@ def find_resources(stage: AnyStage, by_kind: ByKind) -> Resources:
 def unknown_kinds(by_kind: ByKind) -> list[str]:
     """Return one error per name that is not a kind of stage."""
     known = set(_kinds_below(Stage)) if by_kind else set()
-    return [_unknown_kind_error(kind, known) for kind in by_kind if kind not in known]
-
-
-def _unknown_kind_error(kind: str, known: set[str]) -> str:
-    close = difflib.get_close_matches(kind, sorted(known), n=3, cutoff=0.5)
-    hint = f"; did you mean {' or '.join(close)}?" if close else f", expected one of {', '.join(sorted(known))}"
-    return f"resources.{kind}: no stage has this kind{hint}"
+    return [
+        f"resources.{kind}: no stage has this kind, {expected_one_of(kind, sorted(known))}"
+        for kind in by_kind
+        if kind not in known
+    ]
 
 
 def _kinds_below(cls: type) -> Iterator[str]:

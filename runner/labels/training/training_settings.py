@@ -64,11 +64,9 @@ class Settings:
                 "CUDA_VISIBLE_DEVICES chooses one of several."
             )
         if not 0 < self.learning_rate < 1:
-            problems.append(
-                f"--learning-rate: got {self.learning_rate}, expected a number between 0 and 1, such as 1e-4"
-            )
+            problems.append(f"--learning-rate: got {self.learning_rate}, expected a number in (0, 1), such as 1e-4")
         if not 0 <= self.dropout < 1:
-            problems.append(f"--dropout: got {self.dropout}, expected at least 0 and less than 1")
+            problems.append(f"--dropout: got {self.dropout}, expected a number in [0, 1)")
         if self.at_once > 0 and self.batch_size % self.at_once:
             problems.append(f"--at-once: got {self.at_once}, expected a divisor of --batch-size={self.batch_size}")
         return problems

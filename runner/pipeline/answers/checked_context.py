@@ -27,7 +27,7 @@ def _problem(context: object, hits: Hits, spans: Spans, top_k: int, n_chunks_per
         return f"returned {_describe(chunk)} as chunks, expected integers of two dimensions with {n_queries} rows"
     for name, counts in (("n_tokens", context.n_tokens), ("n_tokens_dropped", context.n_tokens_dropped)):
         if not _has_integers(counts, 1) or len(counts) != n_queries or (counts < 0).any():
-            return f"returned {_describe(counts)} as {name}, expected {n_queries} integers of 0 or more"
+            return f"returned {_describe(counts)} as {name}, expected {n_queries} integers of at least 0"
     for row, column in np.argwhere((chunk < -1) | (chunk >= len(spans)))[:1]:
         return f"query {row} has the chunk {chunk[row, column]}, expected 0 to {len(spans) - 1}, or -1 for none"
     for row, column in np.argwhere((chunk[:, :-1] < 0) & (chunk[:, 1:] >= 0))[:1]:

@@ -8,7 +8,7 @@ from omegaconf import OmegaConf
 
 from components.errors import ConfigError
 from components.json_value import Json
-from components.limits import did_you_mean
+from components.limits import expected_one_of
 from components.metrics.trec import TrecMeasures
 from components.protocols import ContextMetric, Metric, Tokenizer
 from runner.pipeline.building import build_component
@@ -40,10 +40,7 @@ def metrics_by_name(names: Sequence[str], language: str = "zh") -> dict[str, Sco
 def _problem(name: str, known: Sequence[str], unusable: Mapping[str, str]) -> str:
     if name in unusable:
         return f"--metrics: {name} cannot be used here: {unusable[name]}"
-    hint = did_you_mean(name, known)
-    return (
-        f"--metrics: got {name!r}, expected one of {', '.join(sorted(known))} (any k in name@k){hint and f'; {hint}'}"
-    )
+    return f"--metrics: got {name!r}, {expected_one_of(name, sorted(known), ' (any k in name@k)')}"
 
 
 def _known_metrics(language: str) -> tuple[dict[str, Scorer], dict[str, str]]:

@@ -86,10 +86,10 @@ def _require_shares(metric: Metric, name: str, scores: Scores, samples: Sequence
     if is_wrong.any():
         row = int(is_wrong.argmax())
         problem = f"{name} of sample {samples[row].id!r} is {scores.values[row]:g} (n={int(is_wrong.sum())} alike)"
-        raise broken_contract(metric, f"{problem}, expected a share from 0 to 1", remedy)
+        raise broken_contract(metric, f"{problem}, expected a share in [0, 1]", remedy)
     value = float(metric.combine(name, scores.statistics.sum(axis=0)))
     if value < -_ROUNDING or value > 1 + _ROUNDING:
-        raise broken_contract(metric, f"{name} of all samples is {value:g}, expected a share from 0 to 1", remedy)
+        raise broken_contract(metric, f"{name} of all samples is {value:g}, expected a share in [0, 1]", remedy)
 
 
 def _has_value(scores: Scores) -> NDArray[np.bool_]:

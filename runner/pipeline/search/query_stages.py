@@ -64,7 +64,7 @@ def _problem(texts: object, n_samples: int) -> str:
     n_with = sum(bool(queries) for queries in texts)
     if len(texts) != n_samples or n_with != n_samples:
         return (
-            f"got queries for {n_with} of {n_samples} samples, expected one or more for each. Return the question if "
+            f"got queries for {n_with} of {n_samples} samples, expected at least one for each. Return the question if "
             "there is no better query."
         )
     return ""

@@ -18,6 +18,7 @@ from components.datasets.beir_files import CORPUS, QUERIES
 from components.datasets.named_sets import BY_HAND, MANIFEST, NAMED_SETS, NamedSet, Pin, data_folder, fetched_folder
 from components.errors import DataError
 from components.json_value import Json
+from components.limits import expected_one_of
 from runner.console.written_files import write_whole
 from runner.testset.fetching.conversion import QRELS, convert
 from runner.testset.fetching.downloads import Report, difference, download, hash_file, writing
@@ -40,7 +41,7 @@ def fetch(name: str, source: Path | None, report: Report) -> Path:
     unreachable hub, and files that differ from the expected ones.
     """
     if name not in NAMED_SETS:
-        raise DataError(f"fetch: got {name!r}, expected one of {', '.join(sorted(NAMED_SETS))}")
+        raise DataError(f"fetch: got {name!r}, {expected_one_of(name, sorted(NAMED_SETS))}")
     named = NAMED_SETS[name]
     base = data_folder() / name
     with _lock(base):

@@ -135,7 +135,7 @@ class GenerationSettings:
         if self.per_cell < 1:
             problems.append(f"per_cell: got {self.per_cell}, expected at least 1")
         if not 0 < self.removable_share < 1:
-            problems.append(f"removable_share: got {self.removable_share:g}, expected a share between 0 and 1")
+            problems.append(f"removable_share: got {self.removable_share:g}, expected a share in (0, 1)")
         for name, budget in vars(self.budget).items():
             if budget is not None and not budget > 0:
                 problems.append(f"budget.{name}: got {budget}, expected more than 0, or null for no limit")

@@ -54,7 +54,7 @@ def _compile(text: str) -> re.Pattern[str]:
         pattern = re.compile(text)
     except re.error as error:
         raise ConfigError(
-            [f"--mask: {text!r} is not one of {', '.join(RULES)}, and not a regular expression ({error})"]
+            [f"--mask: got {text!r}, expected one of {', '.join(RULES)}, or a regular expression ({error})"]
         ) from error
     if pattern.match(""):
         raise ConfigError(

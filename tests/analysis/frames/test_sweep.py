@@ -152,7 +152,7 @@ class TestSamples:
     def test_samples_reject_an_unknown_column(self, tiny: Sweep) -> None:
         with pytest.raises(
             DataError,
-            match=r"columns: no cell has 'rouge_l', expected one or more of id, .*; did you mean score/rouge_l\?$",
+            match=r"columns: got 'rouge_l', expected one of id, .*; did you mean score/rouge_l\?$",
         ):
             tiny.samples(["rouge_l"])
         with pytest.raises(DataError, match=r"columns: got the string 'id', expected a list of names, e\.g\. \['id'\]"):

@@ -181,7 +181,7 @@ def test_notebook_replaces_a_sweep_without_a_metric_of_quality_by_the_demo(
 
 
 def test_notebook_rejects_an_unknown_metric(sweeps: dict[str, Path]) -> None:
-    with pytest.raises(DataError, match="no metric 'rouge_l'"):
+    with pytest.raises(DataError, match="got the metric 'rouge_l'"):
         start.open_sweep(str(sweeps["retrieval"]), "rouge_l")
 
 

@@ -93,9 +93,9 @@ def test_samples_page_has_the_same_content_as_the_terminal(samples: Command, tmp
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--class", "rankedlow"), "no such class of failures, expected one of none, not_in_corpus"),
+        (("--class", "rankedlow"), "--class: got 'rankedlow', did you mean ranked_low?"),
         (("--class", "refused", "--metric", "planted:rouge_l", "--against", "nothing"), "no cell matches"),
-        (("--metric", "elegance"), "no metric 'elegance'"),
+        (("--metric", "elegance"), "got the metric 'elegance'"),
         (("--html", "nowhere/at/all.html"), "cannot be written"),
     ],
 )
@@ -107,7 +107,7 @@ def test_samples_command_rejects_unknown_classes_cells_metrics_and_paths(
 
 def test_class_without_samples_lists_the_classes_with_samples(samples: Command) -> None:
     text = samples("--class", "low", code=2)
-    assert "no sample of" in text
+    assert "a class without samples" in text
     assert "none (" in text
     assert "ranked_low (1)" in text
 

@@ -38,7 +38,7 @@ class TestCombinedParsers(ComponentContract):
         assert set(read["all"]) == {f"a{suffix}" for suffix in SUFFIXES.values()}
 
     def test_combined_parsers_reject_an_empty_list(self) -> None:
-        assert CombinedParsers({}).check() == ["use: got none, expected one parser or more"]
+        assert CombinedParsers({}).check() == ["use: got none, expected at least one parser"]
 
 
 def test_files_without_a_matching_parser_are_not_read(tmp_path: Path) -> None:

@@ -32,9 +32,9 @@ def test_markitdown_reads_html_only_if_configured(tmp_path: Path) -> None:
 
 def test_markitdown_rejects_unknown_kinds_of_files() -> None:
     assert MarkItDownFiles(("doc", "pdf")).check() == [
-        "kinds: got doc, expected one or more of pdf, docx, pptx, xlsx, html"
+        "kinds: got doc, expected at least one of pdf, docx, pptx, xlsx, html"
     ]
-    assert MarkItDownFiles(()).check() == ["kinds: got none, expected one or more of pdf, docx, pptx, xlsx, html"]
+    assert MarkItDownFiles(()).check() == ["kinds: got none, expected at least one of pdf, docx, pptx, xlsx, html"]
 
 
 def test_missing_markitdown_package_is_named_with_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

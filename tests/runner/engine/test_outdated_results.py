@@ -86,9 +86,7 @@ class TestPlans:
         assert [stage.kind for stage in plan.outdated] == ["right"], "what was discarded is kept no more"
 
     def test_plan_rejects_unknown_fresh_kinds(self, top: Top, tmp_path: Path) -> None:
-        with pytest.raises(
-            ConfigError, match=r"run\.fresh: got chunkz, expected kinds of stages of this sweep \(left, "
-        ):
+        with pytest.raises(ConfigError, match=r"run\.fresh: got 'chunkz', expected one of left, .*, all$"):
             run(top, tmp_path, "chunkz")
 
 

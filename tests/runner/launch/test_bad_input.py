@@ -124,7 +124,7 @@ class TestCommandLine:
             ),
             (
                 ["executor=processes", "executor.partition=gpu"],
-                "executor.partition: executor=processes has no such field, only slurm has\n",
+                "executor.partition: executor=processes does not have this field, only slurm\n",
             ),
             (["executor=slurm", "executor.clutser=local"], "executor.clutser: unknown; did you mean executor.cluster?"),
             (["embedder=hashing", "embedder.max_ngrams=3"], "embedder.max_ngrams: unknown; did you mean "),
@@ -134,7 +134,7 @@ class TestCommandLine:
             ),
             (
                 ["-m", "examples=none", "examples.dataset.samples=x"],
-                "examples.dataset.samples: examples=none has no such field, only from_dataset, ",
+                "examples.dataset.samples: examples=none does not have this field, only from_dataset, ",
             ),
             (
                 ["reranker=cascade", "reranker.steps.light.depht=5"],
@@ -224,7 +224,10 @@ class TestConfiguration:
     @pytest.mark.parametrize(
         ("overrides", "expected"),
         [
-            (["+chunk.sise=3"], "chunk.sise: unknown; did you mean chunk.size?"),
+            (
+                ["+chunk.sise=3"],
+                "chunk.sise: unknown, expected one of size, overlap, unit, tokenizer; did you mean size?",
+            ),
             (["chunk.size=abc"], "chunk.size: got 'abc' (str), expected a whole number"),
             (["chunk.unit=word"], "chunk.unit: got 'word' (str), expected one of token, char"),
             (["chunk.overlap=1"], "chunk.overlap: got 1.0, expected a fraction of the size in [0, 1)"),

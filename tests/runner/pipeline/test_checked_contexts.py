@@ -53,7 +53,7 @@ def test_valid_contexts_pass_the_check() -> None:
         (replace(SOUND, chunk=[[0], [3], [-1]]), "returned list as chunks, expected integers of two dimensions with 3"),
         (replace(SOUND, chunk=SOUND.chunk.astype(float)), "returned float64 of shape (3, 2) as chunks"),
         (replace(SOUND, chunk=SOUND.chunk[:2]), "returned int32 of shape (2, 2) as chunks"),
-        (replace(SOUND, n_tokens=[1, 1, 0]), "returned list as n_tokens, expected 3 integers of 0 or more"),
+        (replace(SOUND, n_tokens=[1, 1, 0]), "returned list as n_tokens, expected 3 integers of at least 0"),
         (
             context(SOUND.chunk.tolist(), (1, -1, 0)),
             "returned int64 of shape (3,) as n_tokens, expected 3 integers of 0",

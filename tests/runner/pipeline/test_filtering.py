@@ -147,7 +147,7 @@ class TestInASweep:
         with pytest.raises(ConfigError) as told:
             plan_small(tmp_path, (*small, "prompt.passage='{sides}: {text}'"))
         assert told.value.problems == (
-            "filter: no document has 'sied' among its metadata, expected one of side",
+            "filter: no document has 'sied' among its metadata, expected one of side; did you mean side?",
             "prompt.passage: no document has 'sides' among its metadata, expected placeholders for n, text, title, "
             "metadata, section, page, date, side",
         )

@@ -142,7 +142,7 @@ def test_expander_that_omits_a_sample_is_rejected(tmp_path: Path) -> None:
     (stage,) = stages(graph_in(store, fixed_cell(expander=Forgetful())), "queries")
     order = make_plan([(stage, 1)], store).order
     (failed,) = [run for run in run_stages(order, store, Local()) if run.failed]
-    assert "Forgetful: got queries for 3 of 4 samples, expected one or more for each" in failed.error
+    assert "Forgetful: got queries for 3 of 4 samples, expected at least one for each" in failed.error
 
 
 def test_several_queries_without_a_fusion_are_rejected(tmp_path: Path) -> None:

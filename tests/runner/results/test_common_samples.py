@@ -218,5 +218,5 @@ def test_cells_with_different_groups_are_compared_by_the_coarsest(tmp_path: Path
 
 def test_unknown_groups_in_a_cell_are_an_error(tmp_path: Path) -> None:
     cells = [replace(cell, facts={"dataset": {"name": "demo", "groups": "topic"}}) for cell in tiny_sweep.CELLS[:2]]
-    with pytest.raises(DataError, match=r"dataset.groups='topic', expected document, source, none\. Run"):
+    with pytest.raises(DataError, match=r"dataset.groups='topic', expected one of document, source, none\. Run"):
         joined(tmp_path, cells)

@@ -50,11 +50,11 @@ def test_agent_custom_inputs_become_question_options() -> None:
 
 def test_agent_rejects_requests_without_a_user_question() -> None:
     for asked in (request(), request(("system", "Be brief."))):
-        with pytest.raises(DataError, match="input: got no messages, expected one or more, the last one from 'user'"):
+        with pytest.raises(DataError, match="input: got no messages, expected at least one, the last one from 'user'"):
             read_question(asked)
     with pytest.raises(DataError, match="input: got the last message from 'assistant', expected one from 'user'"):
         read_question(request(("user", "Who?"), ("assistant", "She.")))
-    with pytest.raises(DataError, match="custom_inputs: got mood, expected one or more of kind, subset"):
+    with pytest.raises(DataError, match="custom_inputs: got mood, expected at least one of kind, subset"):
         read_question(request(("user", "Who?"), mood="good"))
 
 

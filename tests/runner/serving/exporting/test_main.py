@@ -163,7 +163,7 @@ def test_exported_pipeline_refuses_invalid_questions(folder: Path, capsys: pytes
         pipeline.answer(" ")
     with pytest.raises(DataError, match="kind: got 'poem', expected one of qa, long_form"):
         pipeline.answer("Who?", kind="poem")
-    with pytest.raises(DataError, match=r"no such option \(.*'mood'.*expected one or more of kind, history"):
+    with pytest.raises(DataError, match=r"no such option \(.*'mood'.*expected at least one of kind, history"):
         pipeline.answer("Who?", mood="good")
     with pytest.raises(DataError, match="history: expected a question and its answer"):
         pipeline.answer("Who?", history=["before"])

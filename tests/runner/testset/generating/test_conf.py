@@ -69,11 +69,11 @@ def test_generation_checker_defaults_to_the_writer() -> None:
 @pytest.mark.parametrize(
     ("overrides", "said"),
     [
-        (["tasks=[nonsense]"], "tasks: got nonsense, expected one or more of continuation, contrast"),
+        (["tasks=[nonsense]"], "tasks: got 'nonsense', expected one of continuation, contrast"),
         (["corpus.path=???"], "corpus.path: is missing"),
         (["per_cells=3"], "per_cells: unknown; did you mean per_cell?"),
-        (["topics.tree.path=tree.yaml"], "the chosen option of topics has no such field; .* auto, demo, file"),
-        (["gates=[leaks]", "gates.leaks.words=4"], "gates.leaks.words: unknown; gates.leaks has .*longest_run"),
+        (["topics.tree.path=tree.yaml"], "the chosen option of topics does not have this field; .* auto, demo, file"),
+        (["gates=[leaks]", "gates.leaks.words=4"], "gates.leaks.words: unknown, expected one of .*longest_run"),
         (["seed=1,2"], "seed=1,2: got several values, but a run makes one set"),
         (["nothing_like_it=1"], "nothing_like_it: unknown; --cfg shows all fields"),
         (["checker=openai", "checker.modl=m"], "checker.modl: unknown; did you mean checker.model?"),
