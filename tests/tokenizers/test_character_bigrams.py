@@ -16,6 +16,10 @@ class TestCharacterBigrams(WordTokenizerContract):
         ("杭州，西湖", ["杭州", "西湖"]),
         ("在2023年GDP增长", ["在", "2023", "年", "GDP", "增长"]),
         ("new lakes", ["new", "lakes"]),
+        ("東京タワーの高さ", ["東京", "京タ", "タワ", "ワー", "ーの", "の高", "高さ"]),
+        ("ﾀﾜｰ、人々", ["ﾀﾜ", "ﾜｰ", "人々"]),
+        ("서울에서 GDP가", ["서울", "울에", "에서", "GDP", "가"]),
+        ("𠮷野家", ["𠮷野", "野家"]),
     ],
 )
 def test_bigrams_equal_hand_written_bigrams(text: str, expected: list[str]) -> None:
