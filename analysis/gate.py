@@ -215,7 +215,7 @@ def margins(baseline: Baseline, named: Mapping[str, float]) -> dict[str, float]:
     Raises DataError for a metric that the baseline lacks.
     """
     if unknown := sorted(set(named) - {"", *baseline.metrics}):
-        raise DataError(f"--margin: got {unknown[0]!r}, {expected_one_of(unknown[0], baseline.metrics)}")
+        raise DataError(f"--margin: got {unknown[0]!r}{expected_one_of(unknown[0], baseline.metrics)}")
     return {metric: named.get(metric, named.get("", MARGIN)) for metric in baseline.metrics}
 
 

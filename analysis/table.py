@@ -73,7 +73,7 @@ def _choose_metrics(table: PrintedTable, requested: Sequence[str]) -> list[str]:
     Raises DataError for a metric that the table lacks.
     """
     if unknown := [name for name in requested if name not in table.metrics]:
-        raise DataError(f"--metric: got {unknown[0]!r}, {expected_one_of(unknown[0], table.metrics)}")
+        raise DataError(f"--metric: got {unknown[0]!r}{expected_one_of(unknown[0], table.metrics)}")
     return [name for name in table.metrics if name in requested or not requested]
 
 

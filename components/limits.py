@@ -18,21 +18,20 @@ def too_small(component: object, **least: float) -> list[str]:
 
 def unknown_names(use: Iterable[str], known: Collection[str]) -> list[str]:
     """Return one error for each distinct name in the field `use` that is not known."""
-    return [f"use: got {name!r}, {expected_one_of(name, known)}" for name in dict.fromkeys(use) if name not in known]
+    return [f"use: got {name!r}{expected_one_of(name, known)}" for name in dict.fromkeys(use) if name not in known]
 
 
 def expected_one_of(name: str, known: Collection[str], note: str = "") -> str:
-    """Return the second half of each error about an unknown name.
+    """Return the second half of each error about an unknown name, with the mark before it.
 
-    It is "expected one of bm25, dense", then the note, then "; did you mean bm25?" if `name` is like a known name.
-    Instead of many names it has only the name that is meant.
+    It is ", expected one of bm25, dense", then the note, then "; did you mean bm25?" if `name` is like a known name.
+    If there are many names and one is like it, only that one is named.
     """
     if not known:
-        return "but there are none"
+        return ", but there are none"
     close = closest_name(name, known)
-    if close and len(known) > _MAX_LISTED:
-        return f"did you mean {close}?"
-    return f"expected one of {', '.join(known)}{note}{close and f'; did you mean {close}?'}"
+    hint = f"; did you mean {close}?" if close else ""
+    return hint if hint and len(known) > _MAX_LISTED else f", expected one of {', '.join(known)}{note}{hint}"
 
 
 def closest_name(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:

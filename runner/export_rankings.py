@@ -97,9 +97,10 @@ def _cell(sweep: LoadedSweep, text: str | None) -> CellResult:
     if text is not None:
         return sweep.cell(text)
     if len(sweep.cells) != 1:
-        axes = ", ".join(sweep.axes())
+        if not sweep.cells:
+            raise DataError(f"{sweep.name}: no cell has finished. Run the sweep's command again.")
         raise DataError(
             f"{sweep.name}: has {len(sweep.cells)} finished cells, expected one. Choose it with --cell, by its id "
-            f"or its values of {axes or 'nothing, because no cell is finished'}"
+            f"or its values of {', '.join(sweep.axes())}"
         )
     return sweep.cells[0]

@@ -71,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     training = add_command(
         commands,
         "train",
-        "train a LoRA adapter for a causal language model (extra: train)",
+        "train a LoRA adapter for a causal language model (extra `train`)",
         example=f"{_COMMAND} train --data prepared --model Qwen/Qwen3-8B --out trained_judge",
         page=_PAGE,
     )

@@ -290,6 +290,6 @@ def _run(options: argparse.Namespace, store: Store, console: Console) -> int:
         return _verify(store, console, options.delete)
     kinds = {path.name for path in _files(store, "entries")} | {"replies"}
     if options.stage and options.stage not in kinds:
-        say_error(f"--stage: got {options.stage!r}, {expected_one_of(options.stage, sorted(kinds))}")
+        say_error(f"--stage: got {options.stage!r}{expected_one_of(options.stage, sorted(kinds))}")
         return 2
     return _prune(store, console, options.older_than_days, options.stage, options.dry_run)

@@ -75,7 +75,7 @@ def axis_means(sweep: LoadedSweep, metric: str, axis: str, by: str = "", *, alph
     varying = varying_axes(joined.cells)
     for option, name, allowed in (("axis", axis, varying), ("by", by, [each for each in varying if each != axis])):
         if name and name not in allowed:
-            raise DataError(f"--{option}: got {name!r}, {expected_one_of(name, allowed)}")
+            raise DataError(f"--{option}: got {name!r}{expected_one_of(name, allowed)}")
     axes = tuple(name for name in (axis, by) if name)
     all_levels = axis_levels(joined.cells)
     design = corner_design(axes, {name: all_levels[name] for name in varying})

@@ -21,7 +21,7 @@ def matrix_frame(sweep: LoadedSweep, cell: CellResult, metric: str, field: str) 
     import pandas as pd
 
     if field not in FIELDS:
-        raise DataError(f"field: got {field!r}, {expected_one_of(field, FIELDS)}")
+        raise DataError(f"field: got {field!r}{expected_one_of(field, FIELDS)}")
     parsed = sweep.metric(metric or sweep.headline_metric())
     if parsed.subset != OVERALL:
         raise DataError(f"{metric}: a matrix is over all samples. Name the metric alone, {parsed.metric!r}")

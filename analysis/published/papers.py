@@ -223,7 +223,7 @@ def find_table(name: str) -> TableInfo:
     """
     if name not in TABLES:
         raise DataError(
-            f"got the table {name!r}, {expected_one_of(name, TABLES)}. For a sweep alone, run: python -m analysis "
+            f"got the table {name!r}{expected_one_of(name, TABLES)}. For a sweep alone, run: python -m analysis "
             "compare SWEEP --format latex"
         )
     return TABLES[name]

@@ -43,7 +43,7 @@ def find_failure_class(text: str) -> Failure:
     """Return the class of failures that a user named. Raises DataError for an unknown name."""
     names = {failure.value or NO_FAILURE: failure for failure in Failure}
     if text.strip().lower() not in names:
-        raise DataError(f"--class: got {text!r}, {expected_one_of(text, names)}")
+        raise DataError(f"--class: got {text!r}{expected_one_of(text, names)}")
     return names[text.strip().lower()]
 
 

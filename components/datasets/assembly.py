@@ -161,7 +161,7 @@ def require_unique(ids: Sequence[str], source: str, what: str) -> None:
         if an_id in first:
             raise DataError(
                 f"{source}: the {what} id '{an_id}' occurs twice, as {what} {first[an_id]} and as {what} {position} of "
-                f"{len(ids)}. Ids must be unique: remove or rename one."
+                f"{len(ids)}. Ids must be unique. Remove or rename one."
             )
         first[an_id] = position
 

@@ -117,7 +117,7 @@ def _new_id(record: Record, known: Mapping[str, object], location: str) -> str:
     query_id = required_id(record, location, "_id")
     if query_id in known:
         raise DataError(
-            f"{location}: an earlier line has the query id '{query_id}' too. Ids must be unique: remove one."
+            f"{location}: an earlier line has the query id '{query_id}' too. Ids must be unique. Remove one."
         )
     return query_id
 

@@ -94,7 +94,7 @@ def _require_spelling(file: Path, lists: Mapping[str, object]) -> None:
     absent = [name for name in known if name not in lists]
     for name in lists:
         if name not in known and closest_name(name.lower(), absent, cutoff=0.8):
-            raise DataError(f"{file}: unknown list '{name}', {expected_one_of(name.lower(), known)}")
+            raise DataError(f"{file}: unknown list '{name}'{expected_one_of(name.lower(), known)}")
 
 
 def _require_lists(file: Path, lists: Mapping[str, object], subsets: Sequence[str]) -> None:

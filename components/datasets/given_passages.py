@@ -44,7 +44,7 @@ class GivenPassages:
         for item in as_list(record.get("passages") or [], location):
             passage = {"text": item} if isinstance(item, str) else as_record(item, location)
             if unknown := [name for name in passage if name not in _FIELDS]:
-                raise DataError(f"{location}: unknown field '{unknown[0]}', {expected_one_of(unknown[0], _FIELDS)}")
+                raise DataError(f"{location}: unknown field '{unknown[0]}'{expected_one_of(unknown[0], _FIELDS)}")
             document_id = self._document(passage, location)
             passages.setdefault(document_id, set()).update(_set_numbers(passage, location))
         sets = sorted(set().union(*passages.values()))

@@ -65,9 +65,7 @@ def _unit(unit: object, texts: Mapping[str, str], location: str) -> Evidence:
         return Evidence(str(unit))
     record = as_record(unit, f"{location}, field 'gold'")
     if unknown := [name for name in record if name not in _FIELDS]:
-        raise DataError(
-            f"{location}, field 'gold': unknown field '{unknown[0]}', {expected_one_of(unknown[0], _FIELDS)}"
-        )
+        raise DataError(f"{location}, field 'gold': unknown field '{unknown[0]}'{expected_one_of(unknown[0], _FIELDS)}")
     document_id = required_id(record, location, "document")
     start, end = (_whole_number(record, name, location) for name in ("start", "end"))
     grade = _whole_number(record, "grade", location)

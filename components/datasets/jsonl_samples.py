@@ -156,4 +156,4 @@ def _kind(name: str, has_history: bool, location: str) -> Kind:
     try:
         return Kind(name)
     except ValueError as error:
-        raise DataError(f"{location}: got kind {name!r}, {expected_one_of(name, list(Kind))}") from error
+        raise DataError(f"{location}: got kind {name!r}{expected_one_of(name, list(Kind))}") from error

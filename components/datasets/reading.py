@@ -183,7 +183,7 @@ def _format_advice(line: str) -> str:
     """Return the advice for a first line that is not JSON: the file has another format, or the line is damaged."""
     if line.strip() in ("[", "{", "[{"):
         path = "." if line.strip() == "{" else ".[]"
-        return f"The file is JSON over several lines: write each record on one line (jq -c '{path}')."
+        return f"The file is JSON over several lines. Write each record on one line (jq -c '{path}')."
     if line.lstrip()[0] in "[{":
         return _REMEDY
     return (

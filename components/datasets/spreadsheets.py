@@ -76,5 +76,5 @@ def texts_in(cell: str) -> list[str]:
             raise ValueError(f"no list of texts ({error}). {_WRITE_LIST}") from error
         return [cell]
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise ValueError(f"a list with values that are no texts. {_WRITE_LIST}")
+        raise ValueError(f"got a list with other values than strings. {_WRITE_LIST}")
     return values

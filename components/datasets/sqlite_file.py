@@ -76,7 +76,7 @@ def _read_tables(database: sqlite3.Connection, file: Path, options: ReadingOptio
         ).fetchall()
     )
     if unknown := [name for name in options.tables if name not in kinds]:
-        raise DataError(f"{file}: tables: got {unknown[0]!r}, {expected_one_of(unknown[0], kinds)}")
+        raise DataError(f"{file}: tables: got {unknown[0]!r}{expected_one_of(unknown[0], kinds)}")
     tables = options.tables or [name for name, kind in kinds.items() if kind != "view"]
     counts = Counter(n_views=len(kinds) - len(tables) if not options.tables else 0)
     entries: list[FileEntry] = []

@@ -145,7 +145,7 @@ class BgeM3:
         if not np.isfinite(dense).all():
             raise ComponentError(
                 f"model {self.model!r}: got vectors that are not finite with dtype={self.dtype}, expected finite "
-                "ones; float16 overflows in some models: try bfloat16 or float32"
+                "ones. float16 overflows in some models. Use bfloat16 or float32."
             )
         return _join(dense, list(heads.values()), model.n_token_dimensions)
 

@@ -131,7 +131,7 @@ class FlagEmbeddings:
         if not np.isfinite(vectors).all():
             raise ComponentError(
                 f"model {self.model!r}: got vectors that are not finite among {len(texts)} with dtype={self.dtype}, "
-                "expected finite ones: try dtype=float32"
+                "expected finite ones. Use dtype=float32."
             )
         return unit_vectors(vectors)
 

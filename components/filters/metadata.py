@@ -103,8 +103,8 @@ def _facts_by_name(groups: Iterable[_Conditions], documents: Documents) -> dict[
 
 
 def _unknown_name(name: str, names: Sequence[str]) -> str:
-    expected = expected_one_of(name, names) if names else "nor any other (files in a folder never have metadata)"
-    return f"filter: no document has {name!r} among its metadata, {expected}"
+    expected = expected_one_of(name, names) if names else ", nor any other (files in a folder never have metadata)"
+    return f"filter: no document has {name!r} among its metadata{expected}"
 
 
 def _satisfies(value: str, condition: Condition) -> bool:

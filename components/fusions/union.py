@@ -30,7 +30,7 @@ def ranking_weights(weights: Sequence[float], n_rankings: int) -> list[float]:
     if n_rankings % len(weights):
         raise ComponentError(
             f"fusion: got {n_rankings} rankings for the weights {list(weights)}, expected an equal number for each "
-            "weight: use equal weights, or a retriever with one search per weight"
+            "weight. Use equal weights, or a retriever with one search per weight."
         )
     return [weight for weight in weights for _ in range(n_rankings // len(weights))]
 

@@ -30,7 +30,7 @@ class OwnHistory:
         return [
             f"history: got own, but {len(partial)} of {n_turns} samples with earlier turns have a turn that is "
             f"not a sample of the data set and so has no answer (e.g. {partial[0].id!r}: "
-            f"{partial[0].history[row].question!r}), expected all turns of each conversation as samples: set "
+            f"{partial[0].history[row].question!r}), expected all turns of each conversation as samples. Set "
             "dataset.limit=null if a limit left some out, else history=gold"
         ]
 

@@ -132,8 +132,8 @@ class TransformersChat:
             half = ascii(text[error.start])
             return Answer.from_failure(
                 request,
-                f"the prompt contains {half}, half of a character (a lone surrogate), which no tokenizer can read: fix "
-                "it in the data or in the prompt's template",
+                f"the prompt contains {half}, half of a character (a lone surrogate), which no tokenizer can read. "
+                "Fix it in the data or in the prompt's template.",
                 ErrorClass.BAD_REQUEST,
             )
         # Not verbose: the check below reports a prompt that is too long.

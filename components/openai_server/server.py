@@ -209,9 +209,9 @@ class Server:
         if isinstance(error, Refused):
             text += f"; no server listens there: {self.if_refused}"
         if isinstance(error, PlainHttp):
-            text += f"; the server speaks HTTP: use http:// in {self.settings}.base_url"
+            text += f"; the server speaks HTTP. Use http:// in {self.settings}.base_url"
         if isinstance(error, Encrypted):
-            text += f"; the server speaks TLS: use https:// in {self.settings}.base_url"
+            text += f"; the server speaks TLS. Use https:// in {self.settings}.base_url"
         if isinstance(error, CertificateExpired):
             text += "; the server's certificate has expired. Renew it there."
         elif isinstance(error, Untrusted):

@@ -180,8 +180,8 @@ class RefuseNotFinite:
         if not torch.isfinite(scores.logsumexp(dim=-1)).all():
             raise ComponentError(
                 f"model {self._model!r}: got logits that are not finite with dtype={self._dtype}, expected finite "
-                "ones. float16 overflows in some models: try bfloat16 or float32. If these fail too, the weights "
-                "contain NaNs: download or save them again."
+                "ones. float16 overflows in some models. Use bfloat16 or float32. If these fail too, the weights "
+                "contain NaNs. Download or save them again."
             )
         return scores
 
@@ -244,7 +244,7 @@ def _load(model: str, revision: str, settings: CausalModel) -> tuple[Any, Any]:
     on_device = torch_device(settings.device)
     if settings.dtype is not Dtype.FLOAT32 and on_device == "cpu" and not cpu_computes(settings.dtype):
         log.warning(
-            "model %s: this CPU has no instructions for %s, which makes it several times slower. Use dtype=float32",
+            "model %s: this CPU has no instructions for %s, so the model is several times slower. Use dtype=float32",
             model,
             settings.dtype,
         )

@@ -50,8 +50,8 @@ def encode_in_processes(
     except BrokenProcessPool as error:
         release_all_but(())  # the next stage starts new processes
         raise ComponentError(
-            f"a process that embeds with {encoder.model!r} died, most likely for lack of memory; it was one of "
-            f"{len(devices)}: try a smaller n_processes or batch_tokens"
+            f"one of {len(devices)} processes that embed with {encoder.model!r} died, most likely for lack of memory. "
+            "Lower n_processes or batch_tokens."
         ) from error
     vectors = np.empty((len(texts), parts[0].shape[1]), dtype=np.float32)
     for share, part in zip(shares, parts, strict=True):

@@ -93,7 +93,7 @@ class LateChunking:
         if not np.isfinite(vectors).all():
             raise ComponentError(
                 f"model {self.encoder.model!r}: got vectors that are not finite with dtype={self.encoder.dtype}, "
-                "expected finite ones; float16 overflows in some models: try bfloat16 or float32"
+                "expected finite ones. float16 overflows in some models. Use bfloat16 or float32."
             )
         return vectors
 

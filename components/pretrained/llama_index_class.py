@@ -60,7 +60,7 @@ class LlamaIndexClass:
             f"arguments.{name}: missing, {self.class_path} requires it" for name in sorted(required - arguments)
         ]
         return problems + [
-            f"arguments.{name}: unknown argument of {self.class_path}, {expected_one_of(name, sorted(parameters))}"
+            f"arguments.{name}: unknown argument of {self.class_path}{expected_one_of(name, sorted(parameters))}"
             for name in sorted(arguments - parameters)
         ]
 

@@ -57,7 +57,7 @@ def model_problems(model: str, revision: str) -> list[str]:
         return [got if revision else f"{got}. If a local folder is meant: {Path(model).absolute()} does not exist"]
     problems = []
     if revision:
-        problems.append(f"revision: got {revision!r}, but {folder} is a local folder: set revision=''")
+        problems.append(f"revision: got {revision!r}, but {folder} is a local folder. Set revision=''")
     if not folder.is_dir():
         problems.append(f"model: the folder {folder} does not exist")
     elif not any(True for pattern in WEIGHTS for _ in folder.rglob(pattern)):

@@ -92,7 +92,7 @@ class MultiVectorModel:
         if not np.isfinite(vectors).all():
             raise ComponentError(
                 f"model {self.model!r}: got token vectors that are not finite with dtype={self.dtype}, expected finite "
-                "ones; float16 overflows in some models: try bfloat16 or float32"
+                "ones. float16 overflows in some models. Use bfloat16 or float32."
             )
         return np.split(vectors, np.cumsum(mask.sum(dim=1).cpu().numpy())[:-1])
 

@@ -107,8 +107,8 @@ class SentenceEncoder:
         if not np.isfinite(vectors).all():
             raise ComponentError(
                 f"model {self.model!r}: got {int((~np.isfinite(vectors)).any(axis=1).sum())} of {len(texts)} vectors "
-                f"that are not finite with dtype={self.dtype}, expected finite ones; float16 overflows in some models: "
-                "try bfloat16 or float32"
+                f"that are not finite with dtype={self.dtype}, expected finite ones. float16 overflows in some models. "
+                "Use bfloat16 or float32."
             )
         return vectors
 

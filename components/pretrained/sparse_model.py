@@ -92,7 +92,7 @@ class SparseModel:
         if not (values >= 0).all():  # false for NaN, too
             raise ComponentError(
                 f"model {self.model!r}: got token weights that are negative or not a number with dtype={self.dtype}, "
-                "expected weights above 0; float16 overflows in some models: try bfloat16 or float32"
+                "expected weights above 0. float16 overflows in some models. Use bfloat16 or float32."
             )
         ends = np.cumsum(np.bincount(row.cpu().numpy(), minlength=len(weights)))[:-1]
         return zip(np.split(ids.cpu().numpy().astype(np.int32), ends), np.split(values, ends), strict=True)

@@ -194,8 +194,8 @@ def with_dimensions(error: str, vectors: NDArray[np.float32] | None) -> str:
     if vectors is None or "dimension" not in error.lower():
         return error
     return (
-        f"{error}; the embedder's vectors have {vectors.shape[1]} dimensions: choose the embedder that filled the "
-        "index (embedder=...)"
+        f"{error}; the embedder's vectors have {vectors.shape[1]} dimensions. Choose the embedder that filled the "
+        "index: embedder=..."
     )
 
 

@@ -88,7 +88,7 @@ class MilvusCollection(ExistingCollection):
             client = MilvusClient(self.base_url, timeout=self.timeout_s, **login)
         except MilvusException as error:
             remedy = (
-                "Only one process at a time can open a database of Milvus Lite: set run.workers=1"
+                "Only one process at a time can open a database of Milvus Lite. Set run.workers=1"
                 if self.is_local
                 else "Start the server, or set its address, and retriever.api_key_env if it needs a login."
             )

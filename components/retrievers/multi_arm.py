@@ -69,7 +69,7 @@ class MultiArm:
         unknown = [name for name in self.weights if name not in self.searches]
         problems = [
             *depth_problems(self.depth),
-            *(f"weights.{name}: unknown search, {expected_one_of(name, self.searches)}" for name in unknown),
+            *(f"weights.{name}: unknown search{expected_one_of(name, self.searches)}" for name in unknown),
             *(
                 f"weights.{name}: got {weight}, expected at least 0 (0 leaves the search out)"
                 for name, weight in self.weights.items()

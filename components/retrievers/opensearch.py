@@ -66,7 +66,7 @@ class SearchServer(ExistingIndex):
         if not self.index.strip():
             problems.append("index: is empty, expected the name of the index")
         if self.scheme not in _SCHEMES:
-            problems.append(f"scheme: got {self.scheme!r}, {expected_one_of(self.scheme, _SCHEMES)}")
+            problems.append(f"scheme: got {self.scheme!r}{expected_one_of(self.scheme, _SCHEMES)}")
         return [*problems, *self._server.check()]
 
     def find(

@@ -176,7 +176,7 @@ class Bm25:
                 f"bm25: {len(without)} of {len(queries)} queries have no hit, e.g. "
                 f"{queries.texts[int(without[0])][:60]!r}, expected at most "
                 f"{self.max_share_without_hits:.0%}. The tokenizer ({type(self.tokenizer).__name__}) may not fit the "
-                "language: set language=en for English, zh for Chinese, multi for several in one corpus. If such "
+                "language. Set language=en for English, zh for Chinese, multi for several in one corpus. If such "
                 "queries are expected, set retriever.sparse_index.max_share_without_hits=1"
             )
 

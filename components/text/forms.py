@@ -71,7 +71,7 @@ class SacreBleuTokens:
         """Return an error message if the language has no tokenizer."""
         if self.language in _SACREBLEU_TOKENIZERS:
             return []
-        return [f"language: got {self.language!r}, {expected_one_of(self.language, _SACREBLEU_TOKENIZERS)}"]
+        return [f"language: got {self.language!r}{expected_one_of(self.language, _SACREBLEU_TOKENIZERS)}"]
 
     @property
     def tokenizer_name(self) -> str:

@@ -60,7 +60,7 @@ class SnowballStems:
         return (
             []
             if self.language in algorithms
-            else [f"language: got {self.language!r}, {expected_one_of(self.language, algorithms)}"]
+            else [f"language: got {self.language!r}{expected_one_of(self.language, algorithms)}"]
         )
 
     def words(self, texts: Sequence[str]) -> Iterator[Words]:

@@ -118,7 +118,7 @@ def make_plan(targets: Sequence[tuple[AnyStage, int]], store: Store, fresh: Coll
 def _check_kinds(fresh: Collection[str], known: Iterable[str]) -> None:
     kinds = [*sorted(known), ALL]
     if unknown := sorted(set(fresh) - set(kinds)):
-        raise ConfigError([f"run.fresh: got {name!r}, {expected_one_of(name, kinds)}" for name in unknown])
+        raise ConfigError([f"run.fresh: got {name!r}{expected_one_of(name, kinds)}" for name in unknown])
 
 
 def _kind_counts(

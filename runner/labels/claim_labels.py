@@ -50,7 +50,7 @@ def read_claim_labels(file: Path) -> list[LabelledClaim]:
     readers = {".jsonl": _read_jsonl, ".csv": _read_csv, ".json": _read_label_studio}
     if file.suffix.lower() not in readers:
         raise DataError(
-            f"{file}: got the extension '{file.suffix}', {expected_one_of(file.suffix, readers)}: {_EXPECTED}"
+            f"{file}: got the extension '{file.suffix}'{expected_one_of(file.suffix, readers)}: {_EXPECTED}"
         )
     claims = [
         LabelledClaim(_require_passages(record, location), _claim(record, location), verdict)
@@ -99,7 +99,7 @@ def _read_label_studio(file: Path) -> _Rows:
 def _verdict(value: object, location: str) -> Support:
     verdict = str(value).strip().lower()
     if verdict not in set(Support):
-        raise DataError(f"{location}: got the verdict {value!r}, {expected_one_of(str(value), list(Support))}")
+        raise DataError(f"{location}: got the verdict {value!r}{expected_one_of(str(value), list(Support))}")
     return Support(verdict)
 
 
@@ -112,7 +112,7 @@ def _claim(record: Record, location: str) -> str:
 def _require_passages(record: Record, location: str) -> JudgeInput:
     judged = answer_in_record(record, str(record.get("id") or record.get("question")), location)
     if not judged.passages:
-        raise DataError(f"{location}: has no passages, against which the claim is checked")
+        raise DataError(f"{location}: has no passages, expected at least one to check the claim against")
     return judged
 
 

@@ -76,7 +76,7 @@ def read_labels(file: Path) -> list[LabelledItem]:
     readers = {".jsonl": _read_jsonl, ".csv": _read_csv, ".json": _read_label_studio}
     if file.suffix.lower() not in readers:
         raise DataError(
-            f"{file}: got the extension '{file.suffix}', {expected_one_of(file.suffix, readers)}: {_EXPECTED}"
+            f"{file}: got the extension '{file.suffix}'{expected_one_of(file.suffix, readers)}: {_EXPECTED}"
         )
     items = list(readers[file.suffix.lower()](file))
     if not any(item.labels for item in items):

@@ -67,7 +67,7 @@ def config_schema(group: str = "", own_options: Path | None = None) -> Schema:
     kinds = get_type_hints(Cell)
     options = _options(own_options)
     if group and group not in options:
-        raise ConfigError(f"group: got {group!r}, {expected_one_of(group, sorted(options))}")
+        raise ConfigError(f"group: got {group!r}{expected_one_of(group, sorted(options))}")
     writer = _Writer()
     body = _option_schema(writer, kinds[group], options) if group else _preset_schema(writer, options)
     title = f"rag-grid: an option of the group {group}" if group else "rag-grid: a preset or a configuration"

@@ -146,7 +146,7 @@ def named_metric(metrics: PlannedMetrics, name: str, headline: str, setting: str
     if not name:
         return metrics.first([headline, *HEADLINES, *metrics.by_name])
     if name not in metrics.by_name:
-        raise ConfigError([f"{setting}: got {name!r}, {expected_one_of(name, metrics.by_name)}"])
+        raise ConfigError([f"{setting}: got {name!r}{expected_one_of(name, metrics.by_name)}"])
     return metrics.plan_metric(name)
 
 
@@ -163,4 +163,4 @@ def headline_problems(cells: Sequence[Cell]) -> list[str]:
         ranking = [name for name, direction in directions.items() if direction is not None]
         why = f"{headline} cannot rank cells: neither larger nor smaller is better"
         return [f"run.headline: {why}. Choose one of {', '.join(ranking)}"]
-    return [f"run.headline: got {headline!r}, {expected_one_of(headline, directions)}"]
+    return [f"run.headline: got {headline!r}{expected_one_of(headline, directions)}"]

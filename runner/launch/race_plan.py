@@ -127,7 +127,7 @@ def _require_computed(cells: Sequence[PlannedCell], metric: str) -> None:
     """Raise ConfigError for a metric that no cell computes, except for ""."""
     names = dict.fromkeys(name for cell in cells for name in cell.request.cell.computed_metrics)
     if metric and metric not in names:
-        raise ConfigError([f"race.metric: got {metric!r}, {expected_one_of(metric, names)}"])
+        raise ConfigError([f"race.metric: got {metric!r}{expected_one_of(metric, names)}"])
 
 
 def _draw(seed: int, sample: Sample) -> bytes:

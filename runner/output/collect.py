@@ -193,11 +193,11 @@ def _too_many_unread(summary: Mapping[str, Json], settings: RunSettings) -> list
         for judge, counts in summary["judges"].items()
         if counts["n_unparsable"] > settings.max_unparsable_rate * counts["n_judged"]
     ]
-    return [*reasons, _UNREAD_ADVICE] if reasons else []
+    return [*reasons[:-1], f"{reasons[-1]}. {_UNREAD_ADVICE}"] if reasons else []
 
 
 _UNREAD_ADVICE = (
-    "if replies are truncated, raise max_new_tokens of the model (judge.llm for a judge, llm for a step without its "
+    "If replies are truncated, raise max_new_tokens of the model (judge.llm for a judge, llm for a step without its "
     "own model). If they are not JSON, or contain a value that is not allowed, try another json_mode or model."
 )
 

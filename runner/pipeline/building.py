@@ -328,8 +328,8 @@ class _Builder:
         prefix = f"{path}." if path else ""
         fields = {field.name: field for field in dataclasses.fields(cls) if field.init}
         for key in [str(key) for key in node if key != "_target_" and key not in fields]:
-            expected = expected_one_of(key, fields) if fields else f"but {cls.__name__} has no fields"
-            self.problems.append(f"{prefix}{key}: unknown, {expected}")
+            expected = expected_one_of(key, fields) if fields else f", but {cls.__name__} has no fields"
+            self.problems.append(f"{prefix}{key}: unknown{expected}")
         hints = _read_types(cls)
         for name, field in fields.items():
             if name not in node and not _has_default(field):

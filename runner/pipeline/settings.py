@@ -289,7 +289,7 @@ def _note_on_safe_path(name: str) -> str:
     if not (sys.flags.safe_path and is_here):
         return ""
     return (
-        "; it is in the current folder, which -P (PYTHONSAFEPATH) keeps off the path: leave that out, or put the "
+        "; it is in the current folder, which -P (PYTHONSAFEPATH) keeps off the path. Leave that out, or put the "
         "folder on PYTHONPATH"
     )
 

@@ -125,8 +125,8 @@ def find_sweep(text: str, results_dir: Path = RESULTS_DIR) -> Path:
     if is_latest and files and (in_parent or text == LATEST):
         return max(files, key=lambda path: path.stat().st_mtime_ns).parent
     newest = sorted(path.parent.name for path in files)[-_N_SWEEPS_LISTED:]
-    hint = f"the newest in {searched} are: {', '.join(newest)}" if newest else f"{searched} has none either"
-    raise DataError(f"{text}: no sweep here (no sweep.json); {hint}")
+    hint = f"The newest in {searched} are {', '.join(newest)}" if newest else f"{searched} has none either"
+    raise DataError(f"{text}: no sweep here (no sweep.json). {hint}")
 
 
 def _is_sweep(folder: Path) -> bool:
@@ -148,7 +148,7 @@ def read_cell(folder: Path) -> CellResult:
         require_numbers(cell)
     except TypeError as error:
         raise DataError(
-            f"{path}: {error}. The file was changed: delete it, then run the sweep's command again: finished work "
+            f"{path}: {error}. The file was changed. Delete it, then run the sweep's command again: finished work "
             "is cached."
         ) from error
     if cell.cell_id != folder.resolve().name:
@@ -214,7 +214,7 @@ def _read(path: Path, kind: type[T]) -> T:
         require_types(raw, kind)
         if raw.get("status") not in _STATUSES[kind]:
             raise ValueError(
-                f"status: got {raw.get('status')!r}, {expected_one_of(str(raw.get('status')), _STATUSES[kind])}"
+                f"status: got {raw.get('status')!r}{expected_one_of(str(raw.get('status')), _STATUSES[kind])}"
             )
         if kind is CellResult:
             raw["axes"] = {axis: level(value) for axis, value in raw["axes"].items()}

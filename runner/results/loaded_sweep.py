@@ -274,7 +274,7 @@ def find_metric(text: str, cells: Iterable[CellResult]) -> SubsetMetric:
     subset = _find_subset(subset or OVERALL, metrics, cells, text)
     if metric not in metrics[subset]:
         raise DataError(
-            f"{text}: got the metric {metric!r} in {subset}, {expected_one_of(metric, sorted(metrics[subset]))}"
+            f"{text}: got the metric {metric!r} in {subset}{expected_one_of(metric, sorted(metrics[subset]))}"
         )
     return SubsetMetric(subset, metric, larger_is_better(metric, cells))
 

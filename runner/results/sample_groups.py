@@ -22,7 +22,7 @@ def recorded_groups(cell: CellResult) -> Groups:
         return Groups(name)
     except ValueError as error:
         raise DataError(
-            f"{cell.cell_id}: cell.json has dataset.groups={name!r}, {expected_one_of(name, list(Groups))}. "
+            f"{cell.cell_id}: cell.json has dataset.groups={name!r}{expected_one_of(name, list(Groups))}. "
             "Run the cell again."
         ) from error
 

@@ -69,10 +69,10 @@ def read_sample(record: Record, location: str) -> tuple[Sample, Mapping[str, Jso
     Raises DataError for missing or invalid fields, and for unknown ones, which would be lost in the next version.
     """
     if unknown := [name for name in record if name not in _FIELDS]:
-        raise DataError(f"{location}: unknown field '{unknown[0]}', {expected_one_of(unknown[0], _FIELDS)}")
+        raise DataError(f"{location}: unknown field '{unknown[0]}'{expected_one_of(unknown[0], _FIELDS)}")
     kind = optional_text(record, "kind", location) or Kind.QA
     if kind not in list(Kind):
-        raise DataError(f"{location}: got kind {kind!r}, {expected_one_of(kind, list(Kind))}")
+        raise DataError(f"{location}: got kind {kind!r}{expected_one_of(kind, list(Kind))}")
     sample = Sample(
         id=required_id(record, location),
         subset=required_text(record, "subset", location),

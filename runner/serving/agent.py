@@ -87,7 +87,7 @@ def read_question(request: Mapping[str, Json]) -> Question:
         raise DataError(f"input: got the last message from '{messages[-1][0]}', expected one from 'user'")
     options = request.get("custom_inputs") or {}
     if unknown := sorted(set(options) - set(_OPTIONS)):
-        raise DataError(f"custom_inputs: unknown field '{unknown[0]}', {expected_one_of(unknown[0], _OPTIONS)}")
+        raise DataError(f"custom_inputs: unknown field '{unknown[0]}'{expected_one_of(unknown[0], _OPTIONS)}")
     return Question(messages[-1][1], history=_turns(messages[:-1]), **options)
 
 

@@ -82,7 +82,7 @@ def as_sample(question: Question, defaults: Defaults, choices: Choices) -> Sampl
     problems = _problems(question, choices)
     kind = question.kind or (defaults.kind_in_conversation if question.history else defaults.kind)
     if kind not in (kinds := [option.value for option in Kind]):
-        problems.append(f"kind: got {kind!r}, {expected_one_of(kind, kinds)}")
+        problems.append(f"kind: got {kind!r}{expected_one_of(kind, kinds)}")
     history = tuple(Turn(*turn) for turn in question.history if _is_turn(turn))
     if len(history) < len(question.history):
         problems.append("history: expected a question and its answer for each turn, both strings")
@@ -132,12 +132,12 @@ def _problems(question: Question, choices: Choices) -> list[str]:
     halved = dict.fromkeys(name for name, text in texts if not _is_whole(text))
     problems += [f"{name}: has half of a character (an unpaired surrogate), expected text in UTF-8" for name in halved]
     if any(choices.corpora) and question.corpus not in choices.corpora:
-        problems.append(f"corpus: got {question.corpus!r}, {expected_one_of(question.corpus, choices.corpora)}")
+        problems.append(f"corpus: got {question.corpus!r}{expected_one_of(question.corpus, choices.corpora)}")
     if question.corpus and not any(choices.corpora):
         problems.append(f"corpus: got {question.corpus!r}, but this pipeline has a single corpus")
     if question.subset and choices.subsets and question.subset not in choices.subsets:
         problems.append(
-            f"subset: got {question.subset!r}, {expected_one_of(question.subset, choices.subsets, ', or none')}"
+            f"subset: got {question.subset!r}{expected_one_of(question.subset, choices.subsets, ', or none')}"
         )
     if question.where and not choices.has_filter:
         problems.append("where: this pipeline has no filter that reads conditions (filter=metadata)")

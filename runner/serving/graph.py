@@ -90,7 +90,7 @@ def build_cell(nodes: Mapping[str, Json], plugins: Sequence[str]) -> Cell:
         member.name: None if member.default is MISSING else member.default for member in fields(Cell)
     }
     if unknown := sorted(set(nodes) - set(values)):
-        raise ConfigError([f"{name}: unknown component, {expected_one_of(name, values)}" for name in unknown])
+        raise ConfigError([f"{name}: unknown component{expected_one_of(name, values)}" for name in unknown])
     values |= {name: build_component(node, types[name], name, plugins) for name, node in nodes.items()}
     return without_evaluation(Cell(**values))
 

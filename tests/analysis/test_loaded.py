@@ -40,13 +40,13 @@ class TestOpenSweep:
             os.utime(tiny_sweep.write(tmp_path / "other" / name) / "sweep.json", (time, time))
         tiny_sweep.write(tmp_path / "results" / "2028")
         assert load(str(tmp_path / "other" / "latest"), tmp_path / "results").folder == tmp_path / "other" / "2026"
-        with pytest.raises(DataError, match=r"other: no sweep here .* the newest in .*other are: 2026, 2027"):
+        with pytest.raises(DataError, match=r"other: no sweep here .* The newest in .*other are 2026, 2027"):
             load(str(tmp_path / "other"), tmp_path / "results")
-        with pytest.raises(DataError, match=r"else.latest: no sweep here .* the newest in .*results are: 2028"):
+        with pytest.raises(DataError, match=r"else.latest: no sweep here .* The newest in .*results are 2028"):
             load(str(tmp_path / "else" / "latest"), tmp_path / "results")
 
     def test_unknown_sweep_id_lists_existing_sweeps(self, sweep: Path) -> None:
-        with pytest.raises(DataError, match=r"tinny: no sweep here .* the newest in .*results.* are: tiny"):
+        with pytest.raises(DataError, match=r"tinny: no sweep here .* The newest in .*results.* are tiny"):
             load("tinny", sweep.parent)
 
     def test_unknown_sweep_id_reports_that_no_sweeps_exist(self, tmp_path: Path) -> None:

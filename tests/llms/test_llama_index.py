@@ -187,7 +187,7 @@ def test_llama_index_model_and_sampling_come_from_the_arguments() -> None:
         (LlamaIndexChat("llama_index.core.llms.MockLM", {}), "[llama-index]"),
         (LlamaIndexChat("llama_index.MockLLM", {}), "[llama-index]"),
         (LlamaIndexChat("llama_index.core.MockEmbedding", {}), "expected a subclass of LLM"),
-        (echo(beginn=1), "Echo, did you mean begin?"),
+        (echo(beginn=1), "Echo; did you mean begin?"),
         (LlamaIndexChat(ECHO, {}), "arguments.temperature: missing"),
         (echo(temperature=-1), "arguments.temperature: got -1, expected at least 0"),
         (echo(api_key="s3cret"), "arguments.api_key: a secret cannot be in a configuration"),

@@ -156,7 +156,7 @@ def test_schema_command_prints_the_schema_of_a_group(capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["chunks"], "group: got 'chunks', did you mean chunk?"),
+        (["chunks"], "group: got 'chunks'; did you mean chunk?"),
         (["--config-dir", "nowhere"], "nowhere is not a folder"),
     ],
 )

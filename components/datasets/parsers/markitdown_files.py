@@ -39,7 +39,7 @@ class MarkItDownFiles:
         """Return error messages for an empty list of kinds and for unknown kinds."""
         if not self.kinds:
             return [f"kinds: got none, expected at least one of {', '.join(_KINDS)}"]
-        return [f"kinds: got {kind!r}, {expected_one_of(kind, _KINDS)}" for kind in self.kinds if kind not in _KINDS]
+        return [f"kinds: got {kind!r}{expected_one_of(kind, _KINDS)}" for kind in self.kinds if kind not in _KINDS]
 
     def parse(self, file: Path) -> ParsedFile:
         """Return the text of the file. Plug-ins of MarkItDown are off."""

@@ -65,7 +65,7 @@ class Form:
 
     def check(self) -> list[str]:
         unknown = [
-            f"only_tagged: got {name!r}, {expected_one_of(name, REASONS)}"
+            f"only_tagged: got {name!r}{expected_one_of(name, REASONS)}"
             for name in self.only_tagged
             if name not in REASONS
         ]

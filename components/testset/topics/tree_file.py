@@ -76,7 +76,8 @@ def _to_mapping(pairs: Sequence[tuple[object, Json]]) -> dict[object, Json]:
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
         names = [name for name, _ in pairs]
-        raise ValueError(f"got the name '{next(name for name in names if names.count(name) > 1)}' twice in one place")
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the name '{repeated}' occurs twice under one parent")
     return mapping
 
 
@@ -119,7 +120,7 @@ def _read_flat(items: Sequence[Mapping[str, Json]], location: str) -> Iterator[L
     for item in items:
         if unknown := [str(field) for field in item if field not in _FIELDS]:
             raise DataError(
-                f"{location}: unknown field '{unknown[0]}' of {item['name']!r}, {expected_one_of(unknown[0], _FIELDS)}"
+                f"{location}: unknown field '{unknown[0]}' of {item['name']!r}{expected_one_of(unknown[0], _FIELDS)}"
             )
         name, parent = checked_name(item["name"], location), item.get("parent")
         if name in parents:

@@ -50,7 +50,7 @@ _DEFAULT_MAX_WORKERS = 2
 _OURS = ("components.", "runner.")
 
 _ONLY_CORES = (
-    "has no effect with executor=processes, which divides only the cores of one machine: leave it out, or use "
+    "has no effect with executor=processes, which divides only the cores of one machine. Leave it out, or use "
     "executor=ray or executor=slurm"
 )
 

@@ -55,7 +55,7 @@ class RayCluster(Executor):
         elif not self.address.strip() or "://" in self.address:
             errors.append(
                 f"address: got {self.address!r}, expected auto, local or HOST:PORT; ray:// addresses are not "
-                "supported: run the command on a node of the cluster"
+                "supported. Run the command on a node of the cluster."
             )
         return errors
 

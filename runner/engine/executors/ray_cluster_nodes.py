@@ -94,8 +94,8 @@ class Acceptance:
         """Return the reason why a node is not used, "" if it is used."""
         if mismatches := differences(facts.versions, self._versions):
             return (
-                f"{refusal_prefix(node)}: {'; '.join(mismatches)}. Results depend on these: install the same "
-                "versions on all nodes, or take the node out of the cluster"
+                f"{refusal_prefix(node)}: {'; '.join(mismatches)}. Results depend on these. Install the same "
+                "versions on all nodes, or take the node out of the cluster."
             )
         if not facts.has_store:
             return (

@@ -18,7 +18,7 @@ def unknown_kinds(by_kind: ByKind) -> list[str]:
     """Return one error per name that is not a kind of stage."""
     known = set(_kinds_below(Stage)) if by_kind else set()
     return [
-        f"resources.{kind}: no stage has this kind, {expected_one_of(kind, sorted(known))}"
+        f"resources.{kind}: no stage has this kind{expected_one_of(kind, sorted(known))}"
         for kind in by_kind
         if kind not in known
     ]

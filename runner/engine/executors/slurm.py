@@ -114,7 +114,7 @@ class Slurm(Executor):
         limits = {"cpus": self.cpus_per_worker, "gpus": self.gpus_per_worker, "memory_gb": self.mem_gb or float("inf")}
         names = {"cpus": "cpus_per_worker", "gpus": "gpus_per_worker", "memory_gb": "mem_gb"}
         return [
-            f"resources.{kind}.{name}: got {needed:g}, but a worker has {limits[name]:g}: raise executor.{names[name]}"
+            f"resources.{kind}.{name}: got {needed:g}, but a worker has {limits[name]:g}. Raise executor.{names[name]}"
             for kind, need in self.resources.items()
             for name, needed in vars(need).items()
             if needed > limits[name]

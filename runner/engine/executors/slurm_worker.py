@@ -152,7 +152,7 @@ def _refusal(assignment: Assignment) -> str:
     """Return the reason why results must not come from this host, "" if they may."""
     not_used = f"host {socket.gethostname()} is not used"
     if mismatches := differences(versions_of_results(assignment.packages), assignment.versions):
-        return f"{not_used}: {'; '.join(mismatches)}. Results depend on these: install the same versions on all hosts"
+        return f"{not_used}: {'; '.join(mismatches)}. Results depend on these. Install the same versions on all hosts."
     probe = assignment.store_probe
     if probe and not probe.exists():
         return (

@@ -342,7 +342,7 @@ def _describe_death(exit_code: int, job: SlurmJob) -> str:
     name = signal.Signals(-exit_code).name
     if name == "SIGKILL":
         return (
-            f"the worker process was killed ({name}), most likely because memory ran out: raise executor.mem_gb, or "
-            f"try a smaller run.documents_per_block; {log_of_it}"
+            f"the worker process was killed ({name}), most likely because memory ran out ({log_of_it}). Raise "
+            "executor.mem_gb, or lower run.documents_per_block."
         )
     return f"the worker process was ended by {name} (SIGSEGV, SIGABRT: a crash in a library); {log_of_it}"

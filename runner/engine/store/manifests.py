@@ -19,7 +19,7 @@ NOT_A_MANIFEST = (ValueError, KeyError, TypeError, AttributeError, OverflowError
 """Errors raised by reading a file that is not a manifest."""
 
 Files = Mapping[str, tuple[str, int]]
-"""Files of a result: name -> [SHA-256, bytes]."""
+"""Files of a result: their SHA-256 and bytes by name."""
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _MAX_BYTES = 1 << 62

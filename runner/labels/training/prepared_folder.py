@@ -98,7 +98,7 @@ def read_manifest(folder: Path) -> TrainingManifest:
             "prepare` wrote"
         ) from error
     if key != manifest.key:
-        raise DataError(f"{folder}: its files do not match its manifest: prepare them again, in another folder")
+        raise DataError(f"{folder}: its files do not match its manifest. Prepare them again, in another folder.")
     return manifest
 
 

@@ -66,7 +66,7 @@ def read_lines(file: Path) -> list[ScoreLine]:
     for location, record in read_records(file, _EXPECTED):
         line = _line(record, location)
         if line.id in lines:
-            raise DataError(f"{location}: the id '{line.id}' occurs twice. Ids must be unique: remove or rename one.")
+            raise DataError(f"{location}: the id '{line.id}' occurs twice. Ids must be unique. Remove or rename one.")
         lines[line.id] = line
     if not lines:
         raise DataError(f"{file}: contains no line, expected {_EXPECTED}")

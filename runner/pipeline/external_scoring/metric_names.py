@@ -40,7 +40,7 @@ def metrics_by_name(names: Sequence[str], language: str = "zh") -> dict[str, Sco
 def _problem(name: str, known: Sequence[str], unusable: Mapping[str, str]) -> str:
     if name in unusable:
         return f"--metrics: {name} cannot be used here: {unusable[name]}"
-    return f"--metrics: got {name!r}, {expected_one_of(name, sorted(known), ' (any k in name@k)')}"
+    return f"--metrics: got {name!r}{expected_one_of(name, sorted(known), ' (any k in name@k)')}"
 
 
 def _known_metrics(language: str) -> tuple[dict[str, Scorer], dict[str, str]]:

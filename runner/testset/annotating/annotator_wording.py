@@ -28,7 +28,7 @@ WORDINGS = {
     Language.EN: AnnotatorWording(
         about="Requested task and topic",
         history="Earlier turns of the conversation",
-        question="Question: correct it if necessary",
+        question="Question (correct it if necessary)",
         references="Answers, one per entry: correct, add or remove",
         passages="Documents: passages that answer the question are marked. Correct incomplete or overlong marks.",
         gold="answers the question",
@@ -41,7 +41,7 @@ WORDINGS = {
         },
         yes="Yes",
         no="No",
-        topic="Topic: choose another one if it fits better",
+        topic="Topic (choose another one if it fits better)",
         rating="The original sample: 5 very good, 4 good, 3 has errors that can be corrected, 2 poor, 1 useless",
     ),
     Language.ZH: AnnotatorWording(

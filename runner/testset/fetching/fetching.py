@@ -41,7 +41,7 @@ def fetch(name: str, source: Path | None, report: Report) -> Path:
     unreachable hub, and files that differ from the expected ones.
     """
     if name not in NAMED_SETS:
-        raise DataError(f"fetch: got {name!r}, {expected_one_of(name, sorted(NAMED_SETS))}")
+        raise DataError(f"fetch: got {name!r}{expected_one_of(name, sorted(NAMED_SETS))}")
     named = NAMED_SETS[name]
     base = data_folder() / name
     with _lock(base):

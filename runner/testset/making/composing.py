@@ -67,7 +67,7 @@ def _explain_error(error: Exception, name: str, checker: list[str]) -> str:
     if several := re.search(r"Ambiguous value for argument '([^']+)'", message):
         return f"{several[1]}: got several values, but a run makes one set. Use one value, or a list in brackets."
     if option := re.search(r"Could not load '(\w+)/([^']*)'", message):
-        return f"{option[1]}: got {option[2]!r}, {expected_one_of(option[2], _options(option[1]))}"
+        return f"{option[1]}: got {option[2]!r}{expected_one_of(option[2], _options(option[1]))}"
     return message
 
 
@@ -84,7 +84,7 @@ def _advice_on_unknown(key: str, name: str, checker: list[str]) -> str:
         return f"unknown; did you mean {close}?"
     above = key.rpartition(".")[0]
     if beside := [name.rpartition(".")[2] for name in known if above and name.rpartition(".")[0] == above]:
-        return f"unknown, {expected_one_of(key.rpartition('.')[2], beside)}"
+        return f"unknown{expected_one_of(key.rpartition('.')[2], beside)}"
     if options := _options(group):
         return f"the chosen option of {group} does not have this field; its options are {', '.join(options)}"
     return "unknown; --cfg shows all fields"

@@ -93,7 +93,7 @@ def test_samples_page_has_the_same_content_as_the_terminal(samples: Command, tmp
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--class", "rankedlow"), "--class: got 'rankedlow', did you mean ranked_low?"),
+        (("--class", "rankedlow"), "--class: got 'rankedlow'; did you mean ranked_low?"),
         (("--class", "refused", "--metric", "planted:rouge_l", "--against", "nothing"), "no cell matches"),
         (("--metric", "elegance"), "got the metric 'elegance'"),
         (("--html", "nowhere/at/all.html"), "cannot be written"),

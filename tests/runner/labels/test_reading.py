@@ -181,9 +181,9 @@ class TestCsv:
         ("cell", "problem"),
         [
             ("[" * 100_000, "lists or objects are nested too deeply"),
-            ("[null]", "a list with values that are no texts"),
-            ('["a", {"b": 1}]', "a list with values that are no texts"),
-            ("[NaN]", "a list with values that are no texts"),
+            ("[null]", "got a list with other values than strings"),
+            ('["a", {"b": 1}]', "got a list with other values than strings"),
+            ("[NaN]", "got a list with other values than strings"),
             (f"[{'9' * 5000}]", "a number has too many digits"),
             (r'["\ud83d"]', r"\\ud83d is half of a character"),
         ],

@@ -85,7 +85,7 @@ class TestProblems:
         assert problem.startswith("chunk.zzz: unknown, expected one of size, overlap, unit")
 
     def test_unknown_top_level_key_suggests_the_nearest_key(self, default: Any) -> None:
-        assert problems_of(default, topk=3) == ("topk: unknown, did you mean top_k?",)
+        assert problems_of(default, topk=3) == ("topk: unknown; did you mean top_k?",)
 
     @pytest.mark.parametrize(
         ("path", "value", "kind"),
@@ -195,7 +195,7 @@ class TestTargets:
 
     def test_executor_resources_reject_unknown_stage_kinds(self, default: Any) -> None:
         (problem,) = problems_of(default, executor__resources={"vector": {"cpus": 4}})
-        assert problem.startswith("executor.resources.vector: no stage has this kind, did you mean vectors?")
+        assert problem.startswith("executor.resources.vector: no stage has this kind; did you mean vectors?")
 
     def test_missing_package_of_a_target_is_reported_once(self, default: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("runner.engine.executors.ray_cluster.find_spec", lambda name: None)

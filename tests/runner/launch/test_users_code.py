@@ -452,7 +452,7 @@ class TestPrompts:
         assert {self.said(prompt, kind) for kind in Kind} == {"[1] a text - Who?"}
 
     def test_misspelt_prompt_field_is_reported(self, folder: Path) -> None:
-        with pytest.raises(ConfigError, match=r"prompt\.sytem: unknown, did you mean system\?"):
+        with pytest.raises(ConfigError, match=r"prompt\.sytem: unknown; did you mean system\?"):
             self.built(folder, 'defaults: [english, _self_]\nsytem: "{context} {question}"\n')
         with pytest.raises(ConfigError, match=r"prompt\.qa: the template has no \{context\}"):
             self.built(folder, 'defaults: [english, _self_]\nqa: "{question}"\n')

@@ -87,7 +87,7 @@ MISTAKES = {
     "a blank name": ("A: ['  ']", "blank name"),
     "no text": ("A: [yes, 2024]", r"got True \(bool\) as a topic's name, expected a string. Quote it."),
     "a name twice": ("A: [B, B]", "'B' twice"),
-    "a key twice": ("A: [B]\nA: [C]", "'A' twice"),
+    "a key twice": ("A: [B]\nA: [C]", "'A' occurs twice"),
     "a leaf that is a branch": ("- A\n- A: [B]", "'A' twice"),
     "one slug": ("A: [C, C++]", "'A - C' and 'A - C[+][+]' have the same short form 'a_c'"),
     "a circle": (
@@ -121,7 +121,7 @@ def test_each_invalid_tree_is_one_clear_error(tmp_path: Path, problem: str) -> N
 
 def test_malformed_and_missing_tree_files_are_errors(tmp_path: Path) -> None:
     for text, message in (
-        ('{"A": 1, "A": 2}', "'A' twice"),
+        ('{"A": 1, "A": 2}', "'A' occurs twice"),
         ('{"topic_name": "all", "sub_topics": [{"sub_topics": []}]}', "expected a mapping with 'topic_name'"),
         ('{"topic_name": "all"}', "'topic_name' and a list of 'sub_topics'"),
         ("[" * 100_000, "cannot be read"),

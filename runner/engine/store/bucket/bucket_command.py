@@ -71,7 +71,7 @@ def _prune(upkeep: Upkeep, console: Console, options: argparse.Namespace) -> int
     results = upkeep.results()
     kinds = {result.kind for result in results} | {"replies"}
     if options.stage and options.stage not in kinds:
-        say_error(f"--stage: got {options.stage!r}, {expected_one_of(options.stage, sorted(kinds))}")
+        say_error(f"--stage: got {options.stage!r}{expected_one_of(options.stage, sorted(kinds))}")
         return 2
     cutoff = upkeep.now - timedelta(days=options.older_than_days)
     leased = upkeep.list_leased()
