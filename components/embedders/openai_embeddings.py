@@ -26,8 +26,8 @@ _ROUNDS_PER_BLOCK = 8
 _FIXED = {"model", "input", "dimensions"}
 """Parameters that fields of the class set, or that would change the form of the reply."""
 
-_without_encoding: set[str] = set()
-"""Addresses of servers that refused `encoding_format` in this process."""
+_without_encoding: set[tuple[str, str]] = set()
+"""Addresses and models that refused `encoding_format` in this process. Behind a router, models differ."""
 
 Batch = tuple[tuple[str, str], ...]
 """Texts with their keys."""
@@ -176,13 +176,14 @@ class OpenAIEmbeddings:
         async def send(session: Session, batch: Batch) -> NDArray[np.float32]:
             body = {"model": side.server.model, "input": [text for _, text in batch], **side.body}
             most_bytes = MAX_BYTES + len(batch) * MAX_BYTES_PER_VECTOR
-            encoding = {} if side.server.base_url in _without_encoding else {"encoding_format": "float"}
+            place = side.server.base_url, side.server.model
+            encoding = {} if place in _without_encoding else {"encoding_format": "float"}
             try:
                 reply = await session.post({**encoding, **body}, most_bytes=most_bytes)
             except HttpError as error:
                 if not encoding or not _refuses_encoding(error):
                     raise
-                _without_encoding.add(side.server.base_url)
+                _without_encoding.add(place)
                 reply = await session.post(body, most_bytes=most_bytes)
             vectors = _unit_vectors(reply.content, len(batch))
             if n_dimensions not in (None, vectors.shape[1]):
@@ -203,7 +204,8 @@ class OpenAIEmbeddings:
 def _refuses_encoding(error: HttpError) -> bool:
     """Return True if a server refuses `encoding_format`, as Voyage and Jina do. Routers such as LiteLLM may need it."""
     text = str(error.body)
-    return error.status in (400, 422) and ("encoding_format" in text or "Extra inputs are not permitted" in text)
+    names_it = any(words in text for words in ("encoding_format", "encoding format", "Extra inputs are not permitted"))
+    return error.status in (400, 422, 500) and names_it
 
 
 def _unit_vectors(reply: Json, n_texts: int) -> NDArray[np.float32]:

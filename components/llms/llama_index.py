@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 
 from components.errors import ComponentError
 from components.fields import naming_code, runtime_only
+from components.llms.endings import is_filtered_prompt
 from components.llms.llama_index_replies import as_server_error, error_line, read_reply
 from components.openai_server.access import key_in
 from components.openai_server.breaker import Breaker
-from components.openai_server.errors import class_of
+from components.openai_server.errors import HttpError, class_of
 from components.openai_server.gate import current_gate
 from components.pretrained.llama_index_class import LlamaIndexClass
 from components.protocols import AnswersFrom
@@ -129,6 +130,8 @@ class LlamaIndexChat:
             return read_reply(response, request.id, time.perf_counter() - started), None
         except Exception as error:  # noqa: BLE001 - the classes share no exception class
             server_error = as_server_error(error)
+            if isinstance(server_error, HttpError) and is_filtered_prompt(server_error):
+                return Answer(request.id, AnswerState.REFUSED), None
             line = error_line(error, secret=key_in(self.api_key_env))
             return Answer.from_failure(request, f"{self.class_path}: {line}", class_of(server_error)), server_error
 

@@ -29,8 +29,10 @@ from components.records import ErrorClass
 from components.secrets.mask import HIDDEN, current_mask, shorten_masked
 from components.text.normalize import whole_characters
 
-_TEMPORARY = (408, 409, 424, 429)
-"""Statuses that a later attempt may not have. Servers of Hugging Face send 424 if a generation failed."""
+_TEMPORARY = (408, 409, 424, 425, 429, 498)
+"""Statuses that a later attempt may not have. Servers of Hugging Face send 424 if a generation failed, and Groq sends
+498 if its flexible capacity is used up.
+"""
 _FOR_ALL = (401, 402, 403, 404, 407)
 _RETRY_DELAY = re.compile(r"""['"]retryDelay['"]:\s*['"](\d{1,6}(?:\.\d{1,9})?)s['"]""")
 _SHOWN_CHARACTERS = 300
@@ -172,6 +174,8 @@ _TOO_LONG = (
     "exceeds the maximum number of tokens", "range of input length", "`inputs` tokens + `max_new_tokens`",
 )  # fmt: skip
 """Parts of messages about a prompt that does not fit: OpenAI's and many others', then Gemini's, Alibaba's, TGI's."""
+_LIMITS_PER_MINUTE = ("error-code#token-limit", "error-code#rate-limit")
+"""Parts of messages of Alibaba Cloud, whose limits of tokens per minute have the code insufficient_quota."""
 _BUDGET_USED_UP = ("budget has been exceeded",)
 """Parts of messages of a router whose budget is used up: LiteLLM's has status 400."""
 
@@ -258,4 +262,5 @@ def _message_in(body: object) -> str:
 def _is_quota_used_up(error: HttpError) -> bool:
     """Return True for OpenAI's 429 of an account without credit, and for a router's budget: waiting does not help."""
     message = _message_in(error.body).lower() if error.status in (400, 429) else ""
-    return error.code == "insufficient_quota" or any(words in message for words in _BUDGET_USED_UP)
+    has_no_credit = error.code == "insufficient_quota" and not any(words in message for words in _LIMITS_PER_MINUTE)
+    return has_no_credit or any(words in message for words in _BUDGET_USED_UP)

@@ -107,6 +107,19 @@ def test_server_that_refuses_the_encoding_gets_none(message: Any) -> None:
     assert ["encoding_format" in request for request in server.requests] == [True, False, False, False, False]
 
 
+def test_refused_encoding_of_one_model_leaves_other_models_of_the_server() -> None:
+    def script(request: dict[str, Any], attempt: int) -> Reply:
+        if ("encoding_format" in request) == (request["model"] == "voyage"):
+            return Reply(status=400, body=b'{"error": {"message": "encoding_format: Input should be float"}}')
+        return embeddings(vectors_of(request["input"]))
+
+    with chat_server(script) as router:
+        state = {"dimensions": np.array([N_DIMENSIONS], dtype=np.float32)}
+        for model in ("voyage", "hosted_vllm"):
+            embedder = embedder_at(router.url, model=model, max_retries=0)
+            assert embedder.embed_chunks(Passages(["好"]), state).shape == (1, N_DIMENSIONS)
+
+
 def test_embeddings_without_any_index_are_in_order() -> None:
     def script(request: dict[str, Any], attempt: int) -> Reply:
         vectors = [{"embedding": vector} for vector in vectors_of(request["input"])]

@@ -1,5 +1,6 @@
 """Language model classes of llama-index, found by their import path."""
 
+import importlib
 import sys
 import threading
 from collections.abc import Iterator
@@ -35,6 +36,11 @@ class Refused(Exception):
     status_code = 401
 
 
+class Filtered(Exception):
+    status_code = 400
+    body = None
+
+
 class Echo(CustomLLM):
     """Answers with its beginning and what it was asked last."""
 
@@ -54,6 +60,8 @@ class Echo(CustomLLM):
         time.sleep(self.delay_s)
         if self.error == "refused":
             raise Refused("no such key: " + self.api_key)
+        if self.error == "filtered":
+            raise Filtered("Error code: 400")
         if self.error and self.error in messages[-1].content:
             raise ValueError(self.error)
         text = self.begin + messages[-1].content
@@ -147,6 +155,14 @@ def test_rejected_key_is_tried_only_by_the_first_cell(tmp_path: Path) -> None:
     assert 0 < n_asked == len(seen)
     assert {answer.error_class for answer in [*first, *again]} == {ErrorClass.ACCESS}
     assert all(answer.error.startswith("not asked: ") for answer in again)
+
+
+@pytest.mark.parametrize("body", [{"code": "content_filter"}, {"error": {"code": "content_filter"}}])
+def test_llama_index_prompt_that_a_filter_refuses_is_refused(body: dict[str, Any]) -> None:
+    llm_module = importlib.import_module(ECHO.rpartition(".")[0])
+    llm_module.Filtered.body = body
+    (answer,) = LlamaIndexChat(ECHO, {"temperature": 0, "error": "filtered"}, "", 1).generate(questions(1))
+    assert (answer.state, answer.error) == (AnswerState.REFUSED, "")
 
 
 def test_rejected_llama_index_key_is_tried_once_and_hidden(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,14 @@ from tests.contracts.llm_contract import LLMContract, request
 from tests.llms.chat_server import ChatServer, Reply, Script, chat_server, last_message
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+ALIBABA_LIMIT = json.dumps(
+    {
+        "error": {
+            "code": "insufficient_quota",
+            "message": "You exceeded your current quota. For details, see: https://help.example/error-code#token-limit",
+        }
+    }
+).encode()
 SCHEMA = {"type": "object", "properties": {"grade": {"enum": [0, 1]}}}
 
 
@@ -286,6 +294,7 @@ class TestErrorClasses:
         [
             (Reply(status=429), ErrorClass.RATE_LIMIT),
             (Reply(status=429, body=b'{"error": {"code": "insufficient_quota"}}'), ErrorClass.QUOTA),
+            (Reply(status=429, body=ALIBABA_LIMIT), ErrorClass.RATE_LIMIT),
             (Reply(status=402), ErrorClass.QUOTA),
             (Reply(status=401), ErrorClass.ACCESS),
             (Reply(status=403), ErrorClass.ACCESS),

@@ -12,6 +12,13 @@ from components.text.thoughts import split_thoughts
         ("<think>hm", "hm", ""),
         ("<think></think>so", "", "so"),
         ("<think>a</think>x<think>b</think>so", "axb", "so"),
+        ("<reasoning>hm</reasoning>so", "hm", "so"),
+        (" <reasoning>a</reasoning>\n<reasoning>b</reasoning> so", "a\nb", "so"),
+        ("<thought>\nhm\n</thought>so", "hm", "so"),
+        ("<thinking>hm", "hm", ""),
+        ("<think>a</think><thinking>b</thinking>so", "a\nb", "so"),
+        ("Write <reasoning>here</reasoning>", "", "Write <reasoning>here</reasoning>"),
+        ("<reasoning_effort>low</reasoning_effort>", "", "<reasoning_effort>low</reasoning_effort>"),
         ("", "", ""),
     ],
 )
