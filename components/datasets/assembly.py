@@ -27,6 +27,7 @@ def assemble(
     notes: Mapping[str, int | float | str],
     *,
     references_required: bool = True,
+    documents_source: str = "",
 ) -> Benchmark:
     """Check everything, drop empty documents (counted in the notes) and sort the documents by id.
 
@@ -37,20 +38,16 @@ def assemble(
     - an unpaired surrogate, or a gold span outside its document;
     - a subset, topic or task whose name the results reserve.
 
+    Errors in documents name the `documents_source`, "" for `source`.
+
     Samples with the subset, question, references and history of an earlier one are counted: a file may be in the folder
     twice. Gold documents may be missing from the corpus; see `limit_and_count`.
     """
     remaining = _sort_and_drop_empty(documents)
-    if not len(remaining):
-        raise DataError(f"{source}: the corpus has no document with text ({len(documents)} empty ones)")
     if not samples:
         raise DataError(f"{source}: no samples were found. Check the subsets and the files.")
-    require_unique(remaining.ids, source, "document")
+    _check_documents(documents, remaining, documents_source or source)
     require_unique([sample.id for sample in samples], source, "sample")
-    for an_id, title, text in zip(remaining.ids, remaining.titles, remaining.texts, strict=True):
-        _require_whole_characters(source, f"document '{an_id}'", an_id, title, text)
-    for an_id, facts in zip(remaining.ids, remaining.metadata, strict=False):  # a corpus may have no metadata
-        _require_whole_characters(source, f"the metadata of document '{an_id}'", *facts, *facts.values())
     for sample in samples:
         _check_texts(sample, source, references_required)
         _check_names(sample, source)
@@ -152,6 +149,18 @@ def _stem(document_id: str) -> str:
 def _sort_and_drop_empty(documents: Documents) -> Documents:
     rows = (row for row, text in enumerate(documents.texts) if text.strip())
     return documents.at(sorted(rows, key=documents.ids.__getitem__))
+
+
+def _check_documents(documents: Documents, remaining: Documents, source: str) -> None:
+    if not len(remaining):
+        raise DataError(f"{source}: the corpus has no document with text ({len(documents)} empty ones)")
+    if len(set(remaining.ids)) < len(remaining):
+        with_text = (an_id for an_id, text in zip(documents.ids, documents.texts, strict=True) if text.strip())
+        require_unique(list(with_text), source, "document")
+    for an_id, title, text in zip(remaining.ids, remaining.titles, remaining.texts, strict=True):
+        _require_whole_characters(source, f"document '{an_id}'", an_id, title, text)
+    for an_id, facts in zip(remaining.ids, remaining.metadata, strict=False):  # a corpus may have no metadata
+        _require_whole_characters(source, f"the metadata of document '{an_id}'", *facts, *facts.values())
 
 
 def require_unique(ids: Sequence[str], source: str, what: str) -> None:

@@ -19,7 +19,7 @@ from components.records import Documents
 class DocumentSource:
     """A folder or a file of documents: see `read_documents`."""
 
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
 
     path: str = runtime_only("", "the fingerprint covers the content of the files; their place does not count")
     keep_structure: bool = added_later(False)

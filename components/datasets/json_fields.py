@@ -4,6 +4,7 @@ Every error is a DataError that names the record's `location`, such as "split.js
 """
 
 from collections.abc import Iterator, Mapping
+from math import isinf, isnan
 from pathlib import Path
 
 from components.datasets.reading import read_jsonl
@@ -75,15 +76,18 @@ def optional_texts(record: Record, key: str, location: str) -> tuple[str, ...]:
 
 
 def optional_facts(record: Record, key: str, location: str) -> dict[str, str]:
-    """Return the object under `key` as strings by name, without nulls; {} if it is missing or null."""
+    """Return the object under `key` as strings by name; {} if it is missing or null. Nulls and NaN, which pandas writes
+    for missing values, are left out.
+    """
     value = record.get(key)
     facts = as_record({} if value is None else value, f"{location}, field '{key}'")
     for name, fact in facts.items():
-        if isinstance(fact, bool) or not isinstance(fact, str | int | float | None):
+        is_infinite = isinstance(fact, float) and isinf(fact)
+        if isinstance(fact, bool) or is_infinite or not isinstance(fact, str | int | float | None):
             raise DataError(
                 f"{location}, field '{key}', '{name}': got a {_name_kind(fact)}, expected a string or a number"
             )
-    return {name: str(fact) for name, fact in facts.items() if fact is not None}
+    return {name: str(fact) for name, fact in facts.items() if not (fact is None or _is_nan(fact))}
 
 
 def required_id(record: Record, location: str, key: str = "id") -> str:
@@ -110,6 +114,12 @@ def required_texts(record: Record, key: str, location: str) -> tuple[str, ...]:
     return texts
 
 
+def _is_nan(value: object) -> bool:
+    return isinstance(value, float) and isnan(value)
+
+
 def _name_kind(value: object) -> str:
+    if isinstance(value, float) and isinf(value):
+        return "number that is not finite"
     names = {dict: "JSON object", list: "list", str: "string", bool: "boolean", int: "number", float: "number"}
     return names.get(type(value), "null")

@@ -35,7 +35,7 @@ class Jsonl:
     and scored by the metrics that need no reference. The other fields are as in `ReadingOptions`.
     """
 
-    version: ClassVar[int] = 7
+    version: ClassVar[int] = 8
 
     documents: str = runtime_only("", "the fingerprint covers the content of the files; their place does not count")
     samples: str = runtime_only("", "the fingerprint covers the content of the file; its place does not count")
@@ -103,7 +103,13 @@ class Jsonl:
         notes = {**counts, **questions.counts}
         corpus = add_passages(documents, questions.passages)
         benchmark = assemble(
-            self.samples, corpus, questions.samples, questions.labels, notes, references_required=False
+            self.samples,
+            corpus,
+            questions.samples,
+            questions.labels,
+            notes,
+            references_required=False,
+            documents_source="" if questions.passages else self.documents,
         )
         require_gold_in_corpus(benchmark, self.samples, str(counts.get("files_of_other_kinds", "")))
         return limit_and_count(benchmark, self.limit, self.limit_seed, self.max_documents)

@@ -67,8 +67,7 @@ def proxy_problems(url: str) -> list[str]:
         return []
     return [
         "the environment's proxy (HTTPS_PROXY, HTTP_PROXY or ALL_PROXY) has no usable address, expected "
-        "http://HOST:PORT or http://USER:PASSWORD@HOST:PORT, with special characters in the password encoded (/ "
-        "as %2F)"
+        "http://HOST:PORT. A user and a password stand before the host, with special characters encoded (/ as %2F)."
     ]
 
 

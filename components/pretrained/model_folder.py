@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from components.errors import ComponentError, MissingExtraError
+from components.pretrained.hub_address import hub_problems
 from components.pretrained.own_code import (
     KernelRefused,
     files_naming_modules,
@@ -52,7 +53,7 @@ def model_problems(model: str, revision: str) -> list[str]:
     folder = local_folder(model)
     if folder is None:
         if _COMMIT.fullmatch(revision):
-            return []
+            return hub_problems()
         got = f"revision: got {revision!r}, expected the commit of {model!r} (40 hex digits): branches and tags move"
         return [got if revision else f"{got}. If a local folder is meant: {Path(model).absolute()} does not exist"]
     problems = []

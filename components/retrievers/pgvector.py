@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 _SHOWN_CHARACTERS = 300
 _CONNECT_TIMEOUT_S = 10
 _QUOTED = re.compile(r"'(?:[^']|'')*'")
+_UNESCAPED = "its password may have signs such as @ or /. Write them in percent-encoding, e.g. @ as %40."
+_UNKNOWN_PARAMETER = re.compile(r'invalid URI query parameter: "([a-z_]{1,30})"')
+_OTHER_SCHEME = re.compile(r"(?!postgres(?:ql)?://)(?:jdbc:)?[a-z]{1,20}(?:\+[a-z0-9]{1,20})?://")
 _PARAMETERS = {VECTOR: "%(vector)s", QUERY: "%(query)s", TOP_K: "%(top_k)s"}
 
 Row = tuple[object, ...]
@@ -71,10 +74,9 @@ class Pgvector(ExistingIndex):
                 f"dsn_env: the environment variable {self.dsn_env} is not set. Set it "
                 f"(export {self.dsn_env}=postgresql://USER:PASSWORD@HOST/DATABASE), or name another one."
             )
-        elif not _is_readable(key_in(self.dsn_env)):
+        elif problem := _problem_of(key_in(self.dsn_env)):
             problems.append(
-                f"dsn_env: libpq cannot read the connection string in {self.dsn_env}, which is not shown. Write the "
-                "signs of its password in percent-encoding, e.g. @ as %40"
+                f"dsn_env: libpq cannot read the connection string in {self.dsn_env}, which is not shown: {problem}"
             )
         return [*problems, *map(str, missing_packages(["psycopg"], self.option, "pgvector"))]
 
@@ -148,29 +150,36 @@ class Pgvector(ExistingIndex):
         """Return the message of an error without the connection string and its password."""
         text = " ".join(str(error).split())
         string = key_in(self.dsn_env)
-        if not _is_readable(string):
+        if _problem_of(string):
             return "libpq cannot read the string"
         for secret in sorted(filter(None, [string, *_passwords(string)]), key=len, reverse=True):
             text = text.replace(secret, HIDDEN)
         return shorten_masked(mask_text(text), _SHOWN_CHARACTERS)
 
 
-def _is_readable(string: str) -> bool:
-    """Return True if libpq can read a connection string, or psycopg is missing.
+def _problem_of(string: str) -> str:
+    """Return why libpq cannot read a connection string, without a part of it; "" if it can, or if psycopg is missing.
 
-    libpq ends a password at an unescaped @, /, ... It takes the rest for the host or the port, and quotes it in errors.
+    libpq ends a password at an unescaped @, /, ... It takes the rest for the host, the port or the database, and quotes
+    it in errors.
     """
     try:
         from psycopg import Error
         from psycopg.conninfo import conninfo_to_dict
     except ImportError:
-        return True
+        return ""
     try:
         parts = conninfo_to_dict(string)
-    except (Error, ValueError):
-        return False
-    host, port = (str(parts.get(name) or "") for name in ("host", "port"))
-    return "@" not in host.removeprefix("@") and re.fullmatch(r"[\d,]*", port) is not None
+    except (Error, ValueError) as error:
+        if parameter := _UNKNOWN_PARAMETER.search(str(error)):
+            return f"it has the parameter {parameter[1]}, which libpq does not know. Leave it out."
+        if scheme := _OTHER_SCHEME.match(string):
+            return f"it begins with {scheme[0]}, expected postgresql://"
+        return "it is in quotes. Leave them out." if string[:1] in ("'", '"') else _UNESCAPED
+    host, port, database = (str(parts.get(name) or "") for name in ("host", "port", "dbname"))
+    has_rest = bool(parts.get("password")) and "@" in database
+    is_cut = "@" in host.removeprefix("@") or has_rest or not re.fullmatch(r"[\d,]*", port)
+    return _UNESCAPED if is_cut else ""
 
 
 def _passwords(string: str) -> list[str]:

@@ -260,8 +260,10 @@ def _secrets_in_address(address: str) -> Iterator[str]:
     for userinfo in _userinfos(address.partition("://")[2]):
         user, colon, password = userinfo.partition(":")
         secret = password if colon else user
-        # A library that ends the password at an unescaped @ takes the rest for the host, and quotes it.
-        for each in dict.fromkeys((secret, unquote(secret), *secret.split("@"))):
+        # A library that ends the password at an unescaped sign takes the rest for the host or the port, and quotes it.
+        is_port = re.match(r"\d+(?:[/?#]|\Z)", secret)  # of an address without a password, but with an @ in its path
+        signs = "@" if is_port else "[@:/?#]"
+        for each in dict.fromkeys((secret, unquote(secret), *re.split(signs, secret))):
             if may_be_secret(each):
                 yield each
         if colon:

@@ -8,7 +8,7 @@ import csv
 import io
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as Xml
@@ -21,6 +21,7 @@ from components.json_value import Json
 from components.judges.claim_replies import Support
 from components.limits import expected_one_of
 from components.records import JudgeInput
+from runner.console.spreadsheet_cells import escape, unescape
 from runner.labels.label_files import answer_in_record, controls_in, csv_records
 
 _EXPECTED = (
@@ -28,6 +29,7 @@ _EXPECTED = (
     "(.jsonl), CSV (.csv), or as Label Studio exports them (.json)"
 )
 _VERDICT = "verdict"
+_TEXTS = ("id", "question", "answer", "claim")
 _COLUMNS = ("id", "question", "answer", "passages", "claim", _VERDICT)
 _SHOWN = {"Question": "question", "Answer": "answer", "Passages": "shown_passages", "Claim": "claim"}
 """Fields that Label Studio shows, by heading."""
@@ -70,7 +72,8 @@ def _read_jsonl(file: Path) -> _Rows:
 
 
 def _read_csv(file: Path) -> _Rows:
-    return _read_verdicts(csv_records(file, _EXPECTED, lists=("passages",)))
+    rows = csv_records(file, _EXPECTED, lists=("passages",))
+    return _read_verdicts((location, {**row, **_texts_in(row, unescape)}) for location, row in rows)
 
 
 def _read_verdicts(records: Iterator[tuple[str, Record]]) -> _Rows:
@@ -150,8 +153,13 @@ def _csv_text(records: Sequence[Mapping[str, Json]]) -> str:
     writer.writeheader()
     for record in records:
         passages = json.dumps(record["passages"], ensure_ascii=False)
-        writer.writerow({**record, "passages": passages, _VERDICT: ""})
+        writer.writerow({**_texts_in(record, escape), "passages": passages, _VERDICT: ""})
     return text.getvalue().rstrip("\n")
+
+
+def _texts_in(row: Mapping[str, object], change: Callable[[str], str]) -> dict[str, str]:
+    """Return the changed texts of a row."""
+    return {name: change(value) for name in _TEXTS if isinstance(value := row.get(name), str)}
 
 
 def _labelling_config() -> str:

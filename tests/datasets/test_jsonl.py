@@ -304,6 +304,26 @@ class TestBadInput:
         with pytest.raises(DataError, match="the sample id '1' occurs twice"):
             load(tmp_path, QUESTION, QUESTION)
 
+    def test_duplicate_document_id_names_the_file_of_the_documents(self, tmp_path: Path) -> None:
+        documents = [{"id": an_id, "text": "x"} for an_id in ("b", "a", "b")]
+        write_lines(tmp_path / "documents.jsonl", documents)
+        write(tmp_path)
+        source = Jsonl(str(tmp_path / "documents.jsonl"), str(tmp_path / "samples.jsonl"))
+        with pytest.raises(
+            DataError, match=r"documents\.jsonl: the document id 'b' occurs twice, as document 1 and as document 3"
+        ):
+            source.load()
+
+    def test_missing_values_of_pandas_are_no_metadata(self, tmp_path: Path) -> None:
+        facts = {"year": float("nan"), "month": None, "day": 1.5}
+        write_lines(tmp_path / "documents.jsonl", [{"id": "a", "text": "x", "metadata": facts}])
+        write(tmp_path)
+        source = Jsonl(str(tmp_path / "documents.jsonl"), str(tmp_path / "samples.jsonl"))
+        assert source.load().documents.metadata == [{"day": "1.5"}]
+        write_lines(tmp_path / "documents.jsonl", [{"id": "a", "text": "x", "metadata": {"year": float("inf")}}])
+        with pytest.raises(DataError, match=r"'year': got a number that is not finite, expected a string or a number"):
+            source.load()
+
     def test_missing_reader_package_is_a_configuration_error(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

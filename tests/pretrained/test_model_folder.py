@@ -88,7 +88,7 @@ class TestCheck:
 
     def test_model_folder_with_a_revision_is_rejected(self, build: Build, tmp_path: Path) -> None:
         (problem,) = build(str(_weights(tmp_path / "model")), COMMIT).check()
-        assert "set revision=''" in problem
+        assert "Set revision=''" in problem
 
     def test_model_folder_without_weights_is_rejected(self, build: Build, tmp_path: Path) -> None:
         (tmp_path / "model.onnx").touch()

@@ -162,7 +162,17 @@ def test_pgvector_rejects_invalid_settings(fields: dict[str, Any], message: str)
 
 @pytest.mark.parametrize(
     "password",
-    ["Sum@mer9!", "Sum/mer9!", "Sum%mer9!", "Sum mer9!", "x/Y?mer9!", "Kj7%admer9!", "1/mer9!", "a@b/mer9!@"],
+    [
+        "Sum@mer9!",
+        "Sum/mer9!",
+        "Sum%mer9!",
+        "Sum mer9!",
+        "x/Y?mer9!",
+        "Kj7%admer9!",
+        "1/mer9!",
+        "a@b/mer9!@",
+        "a@mer9/x",
+    ],
 )
 def test_pgvector_refuses_an_unreadable_address_without_showing_it(
     password: str, monkeypatch: pytest.MonkeyPatch
@@ -174,6 +184,25 @@ def test_pgvector_refuses_an_unreadable_address_without_showing_it(
             list(RETRIEVER.find(["q"], None, 1))
         problems = [str(raised.value)]
     assert "mer9" not in problems[0]
+
+
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("postgresql+psycopg://u:pw12345abc@h/db", "it begins with postgresql+psycopg://, expected postgresql://"),
+        ("jdbc:postgresql://h/db", "it begins with jdbc:postgresql://, expected postgresql://"),
+        ("postgresql://u:pw12345abc@h/db?schema=public", "it has the parameter schema, which libpq does not know."),
+        ("'postgresql://u:pw12345abc@h/db'", "it is in quotes. Leave them out."),
+        ("postgresql://u:pw1@2345abc@h/db", "its password may have signs such as @ or /."),
+    ],
+)
+def test_pgvector_says_why_libpq_cannot_read_an_address(
+    address: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEST_DSN", address)
+    (problem,) = RETRIEVER.check()
+    assert f"which is not shown: {reason}" in problem
+    assert "2345abc" not in problem
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,18 @@ def test_rest_of_a_password_after_an_unescaped_sign_is_hidden(monkeypatch: pytes
         assert "Zq8s" not in safe
 
 
+@pytest.mark.parametrize("sign", "@:/?#")
+def test_each_part_of_a_password_with_unescaped_signs_is_hidden(sign: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", f"http://app:kT4mX9qB{sign}Zq8sVw2026@127.0.0.1:5")
+    safe = mask_text("Invalid port: 'kT4mX9qB'; failed to resolve host 'Zq8sVw2026'")
+    assert safe == "Invalid port: '***'; failed to resolve host '***'"
+
+
+def test_path_with_an_at_sign_is_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MODEL_URL", "http://localhost:8080/models/Qwen-2.5-Instruct@main")
+    assert mask_text("model Qwen-2.5-Instruct") == "model Qwen-2.5-Instruct"
+
+
 @pytest.mark.parametrize(
     ("text", "safe"),
     [

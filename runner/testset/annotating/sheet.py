@@ -1,13 +1,11 @@
 """Annotation in a spreadsheet: CSV that Excel opens as UTF-8, a row for each sample, a file for each annotator.
 
-A cell that a spreadsheet would take for a formula, a number or a date gets an apostrophe in front: 0.50 would become
-0.5. So does a cell that begins with an apostrophe. Reading removes one, so that nothing is lost.
+Texts are escaped: see `runner.console.spreadsheet_cells`.
 """
 
 import csv
 import io
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -16,7 +14,7 @@ from components.datasets.reading import BYTE_ORDER_MARK, read_bytes, read_value
 from components.datasets.spreadsheets import table_rows, texts_in
 from components.errors import DataError
 from components.records import Evidence, Sample
-from runner.console.display import FORMULA_STARTS
+from runner.console.spreadsheet_cells import escape, unescape
 from runner.results.released_set import Testset
 from runner.testset.annotating.annotated_set import AnnotatedVersions
 from runner.testset.annotating.annotations import MAX_RATING, Annotated, Annotation, Check
@@ -30,15 +28,6 @@ _EXPECTED = (
 )
 _MAX_ERRORS = 10
 """Errors that one message lists."""
-
-_ESCAPED = (*FORMULA_STARTS, "'")
-
-_VALUES = frozenset({"true", "false", "na", "n/a", "#n/a", "nan", "null", "none", "inf", "infinity"})
-"""Words that spreadsheets or pandas read as a truth value, as a number or as no value."""
-
-_MAX_VALUE_CHARACTERS = 40
-_MAX_WORDS_IN_VALUE = 3
-_WORD = re.compile(r"[^\W\d_]+")
 
 
 def write_sheet(samples: Sequence[Sample], testset: Testset, wording: AnnotatorWording) -> str:
@@ -59,30 +48,6 @@ def _exported_cells(sample: Sample, testset: Testset) -> dict[str, str]:
     cells = (sample.id, testset.key, sample.task or "", sample.topic or "", history, sample.question)
     texts = (*cells, _answers_cell(sample.references), _gold_cell(sample.gold, testset))
     return {name: escape(text) for name, text in zip(_TEXTS, texts, strict=True)}
-
-
-def escape(cell: str) -> str:
-    """Return the cell so that no spreadsheet takes it for a formula, a number, a date, a truth value or no value."""
-    return f"'{cell}" if cell.startswith(_ESCAPED) or _may_be_converted(cell) else cell
-
-
-def _may_be_converted(cell: str) -> bool:
-    """Return True for a short text with digits and few words, such as 0.50, 3-4, 1e5, 4 März, 50 % or 2020年5月1日."""
-    if cell.strip().lower() in _VALUES:
-        return True
-    if cell.lstrip().startswith("["):  # a list
-        return False
-    is_short = len(cell) <= _MAX_VALUE_CHARACTERS and any(map(str.isdigit, cell))
-    return is_short and len(_WORD.findall(cell)) <= _MAX_WORDS_IN_VALUE
-
-
-def unescape(cell: str, exported: str = "") -> str:
-    """Reverse `escape` in a cell that a person may have changed. `exported` is the cell as it was exported.
-
-    An apostrophe that a person typed before a word stays, unless the exported cell had one.
-    """
-    is_escaped = exported.startswith("'") or escape(cell[1:]) == cell
-    return cell[1:] if cell.startswith("'") and is_escaped else cell
 
 
 def _answers_cell(references: Sequence[str]) -> str:

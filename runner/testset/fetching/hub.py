@@ -5,7 +5,6 @@ The token goes to the hub alone: we follow redirects to other servers, which the
 """
 
 import json
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,10 +19,8 @@ from components.json_value import Json
 from components.openai_server.access import key_in, key_problems, proxy_problems, url_problems
 from components.openai_server.connection import trusting_context
 from components.openai_server.origin import MAX_REDIRECTS, REDIRECTS, origin_of
+from components.pretrained.hub_address import ENDPOINT, HUB, OFFLINE, TOKEN, hub_endpoint, is_offline
 
-HUB = "https://huggingface.co"
-
-_ENDPOINT, _TOKEN, _OFFLINE = "HF_ENDPOINT", "HF_TOKEN", "HF_HUB_OFFLINE"
 _TIMEOUT_S = 30.0
 _MAX_BYTES_OF_LIST = 16 << 20
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -62,11 +59,11 @@ class Hub:
     """The hub that the environment names. Raises DataError for an unusable address, token or proxy."""
 
     def __init__(self) -> None:
-        self.endpoint = os.environ.get(_ENDPOINT, "").strip().rstrip("/") or HUB
-        self._token = key_in(_TOKEN)
+        self.endpoint = hub_endpoint()
+        self._token = key_in(TOKEN)
         problems = [
-            *(each.replace("base_url", _ENDPOINT, 1) for each in url_problems(self.endpoint, HUB)),
-            *(each.replace("api_key_env", _TOKEN, 1) for each in (key_problems(_TOKEN) if self._token else [])),
+            *(each.replace("base_url", ENDPOINT, 1) for each in url_problems(self.endpoint, HUB)),
+            *(each.replace("api_key_env", TOKEN, 1) for each in (key_problems(TOKEN) if self._token else [])),
         ] or proxy_problems(self.endpoint)
         if problems:
             raise DataError(problems)
@@ -89,7 +86,7 @@ class Hub:
             repository = _repository(repo, json.loads(body))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise DataError(
-                f"{self.endpoint}: sent no list of the files of {source}. Check {_ENDPOINT}, or try later."
+                f"{self.endpoint}: sent no list of the files of {source}. Check {ENDPOINT}, or try later."
             ) from None
         if _COMMIT.fullmatch(revision) and repository.commit != revision:
             raise DataError(
@@ -110,8 +107,8 @@ class Hub:
 
     def _get(self, address: str, source: str, headers: Mapping[str, str], commit: str = "") -> HTTPResponse:
         """Return the reply with status 200 or 206 after redirects. The hub must name this `commit`."""
-        if os.environ.get(_OFFLINE, "").strip().lower() in ("1", "true", "yes", "on"):
-            raise Offline(f"{_OFFLINE} is set, so {self.endpoint} is not asked")
+        if is_offline():
+            raise Offline(f"{OFFLINE} is set, so {self.endpoint} is not asked")
         for _ in range(MAX_REDIRECTS + 1):
             reply = self._open(address, headers)
             named = reply.headers.get("x-repo-commit", "")
@@ -123,7 +120,7 @@ class Hub:
                 return self._require_success(reply, source)
             reply.close()
             address = next_hub_address(address, location, source)
-        raise DataError(f"{source}: the hub redirects more than {MAX_REDIRECTS} times. Check {_ENDPOINT}.")
+        raise DataError(f"{source}: the hub redirects more than {MAX_REDIRECTS} times. Check {ENDPOINT}.")
 
     def _open(self, address: str, headers: Mapping[str, str]) -> HTTPResponse:
         sent = {"User-Agent": "rag-grid", "Accept-Encoding": "identity", **headers}
@@ -155,7 +152,7 @@ class Hub:
             )
             raise DataError(f"{source}: {self.endpoint} denies access (status {reply.status}). {advice}")
         if reply.status == 404:
-            raise DataError(f"{source}: {self.endpoint} does not have it (status 404). Check {_ENDPOINT}.")
+            raise DataError(f"{source}: {self.endpoint} does not have it (status 404). Check {ENDPOINT}.")
         raise DataError(f"{source}: {self.endpoint} answered with status {reply.status}, expected 200")
 
 

@@ -32,7 +32,7 @@ def test_markitdown_reads_html_only_if_configured(tmp_path: Path) -> None:
 
 def test_markitdown_rejects_unknown_kinds_of_files() -> None:
     assert MarkItDownFiles(("doc", "pdf")).check() == [
-        "kinds: got doc, expected at least one of pdf, docx, pptx, xlsx, html"
+        "kinds: got 'doc', expected one of pdf, docx, pptx, xlsx, html; did you mean docx?"
     ]
     assert MarkItDownFiles(()).check() == ["kinds: got none, expected at least one of pdf, docx, pptx, xlsx, html"]
 

@@ -54,7 +54,7 @@ def test_agent_rejects_requests_without_a_user_question() -> None:
             read_question(asked)
     with pytest.raises(DataError, match="input: got the last message from 'assistant', expected one from 'user'"):
         read_question(request(("user", "Who?"), ("assistant", "She.")))
-    with pytest.raises(DataError, match="custom_inputs: got mood, expected at least one of kind, subset"):
+    with pytest.raises(DataError, match="custom_inputs: unknown field 'mood', expected one of kind, subset"):
         read_question(request(("user", "Who?"), mood="good"))
 
 

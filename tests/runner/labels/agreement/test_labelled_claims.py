@@ -10,8 +10,9 @@ from xml.etree import ElementTree as Xml
 import pytest
 
 from components.errors import DataError
+from components.records import JudgeInput, Kind, Passage, Sample
 from runner.judge_agreement import main as judge_agreement
-from runner.labels.claim_labels import read_claim_labels
+from runner.labels.claim_labels import claims_file, read_claim_labels
 from tests.runner.sweeping import QUIET, SWEEP_ID, run_small
 
 JUDGED = ("dataset=demo_en", "dataset.limit=8", "metrics=retrieval", "metrics.interval.n_resamples=100", *QUIET,
@@ -86,7 +87,7 @@ class TestReading:
     @pytest.mark.parametrize(
         ("changes", "problem"),
         [
-            ({"verdict": "yes"}, "got the verdict 'yes', expected supported, contradicted, neither"),
+            ({"verdict": "yes"}, "got the verdict 'yes', expected one of supported, contradicted, neither"),
             ({"passages": []}, "has no passages"),
             ({"claim": " "}, "the claim is blank"),
             ({"verdict": ""}, "got no claim with a verdict"),
@@ -131,6 +132,19 @@ class TestAgreement:
 
 
 class TestWriting:
+    @pytest.mark.parametrize(
+        "text", ['=HYPERLINK("http://x.example","open")', "-5 degrees", "@SUM(1+1)", "0.50", "'tis"]
+    )
+    def test_csv_cells_that_spreadsheets_convert_are_escaped_and_read_back(self, text: str, tmp_path: Path) -> None:
+        sample = Sample(text, "read", Kind.QA, text, ())
+        lines = claims_file("claims.csv", [(JudgeInput(sample, text, (Passage("A passage."),)), [text])])[".csv"]
+        sheet = tmp_path / "claims.csv"
+        sheet.write_text("\n".join(lines), encoding="utf-8")
+        rows = list(csv.DictReader(sheet.read_text(encoding="utf-8-sig").splitlines(keepends=True)))
+        assert {rows[0][name] for name in ("id", "question", "answer", "claim")} == {f"'{text}"}
+        (read,) = read_claim_labels(as_csv(tmp_path, [{**rows[0], "passages": ["A passage."], "verdict": "neither"}]))
+        assert {read.claim, read.judged.answer, read.judged.sample.id, read.judged.sample.question} == {text}
+
     @pytest.mark.parametrize("name", ["sheet.csv", "sheet.jsonl", "sheet.json"])
     def test_claims_of_a_sweep_are_written_labelled_and_read(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str

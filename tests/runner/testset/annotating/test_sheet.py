@@ -13,11 +13,12 @@ import pytest
 from components.errors import DataError
 from components.records import Evidence
 from runner.console.display import FORMULA_STARTS
+from runner.console.spreadsheet_cells import escape, unescape
 from runner.testset.annotating.annotation_files import AnnotatorFrom, read_annotations
 from runner.testset.annotating.annotations import Annotated, Check
 from runner.testset.annotating.annotator_wording import WORDINGS, Language
 from runner.testset.annotating.resolving import resolve_annotations
-from runner.testset.annotating.sheet import escape, unescape, write_sheet
+from runner.testset.annotating.sheet import write_sheet
 from tests.runner.testset.small import SAMPLES, small_set
 
 SET = small_set()

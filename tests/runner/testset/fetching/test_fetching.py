@@ -363,11 +363,20 @@ class TestFailures:
         with FileLock(data / "scifact" / ".lock"):
             assert "another process is fetching" in error_of(capsys)
 
-    @pytest.mark.parametrize("name", ["../scifact", "/etc", "scifact/../nq", "", "SciFact"])
-    def test_unknown_data_set_name_lists_the_known_names(
-        self, name: str, data: Path, capsys: pytest.CaptureFixture[str]
+    @pytest.mark.parametrize(
+        ("name", "hint"),
+        [
+            ("../scifact", "did you mean scifact?"),
+            ("/etc", "expected one of CmedqaRetrieval"),
+            ("scifact/../nq", "did you mean scifact?"),
+            ("", "expected one of CmedqaRetrieval"),
+            ("SciFact", "did you mean scifact?"),
+        ],
+    )
+    def test_unknown_data_set_name_suggests_known_names(
+        self, name: str, hint: str, data: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        assert "expected one of CmedqaRetrieval" in error_of(capsys, name)
+        assert hint in error_of(capsys, name)
         assert not data.exists()
 
 
