@@ -60,8 +60,8 @@ def _ls(store: Store, console: Console) -> int:
         )
     console.print(table)
     n_results = sum(map(len, kinds.values()))
-    console.print(f"{n_results} results, replies of {len(_files(store, 'replies'))} models and purposes")
-    if unfinished := _files(store, "workspaces"):
+    console.print(f"{n_results} results, replies of {len(_folders(store, 'replies'))} models and purposes")
+    if unfinished := _folders(store, "workspaces"):
         console.print(f"{len(unfinished)} unfinished stages, which will be resumed")
     return 0
 
@@ -69,6 +69,11 @@ def _ls(store: Store, console: Console) -> int:
 def _files(store: Store, folder: str) -> list[Path]:
     path = store.root / folder
     return sorted(path.iterdir()) if path.is_dir() else []
+
+
+def _folders(store: Store, name: str) -> list[Path]:
+    """Return the folders in a folder, without those of file managers and network drives."""
+    return [path for path in _files(store, name) if path.is_dir() and path.name[0] not in ".@"]
 
 
 @dataclass
@@ -116,7 +121,7 @@ def _verify(store: Store, console: Console, delete: bool) -> int:
         for block in damaged_blocks(store.root / name):
             line = f"damaged: {block} does not match its checksum"
             found.report(block, line, partial(block.unlink, missing_ok=True))
-    for folder in filter(Path.is_dir, _files(store, "replies")):
+    for folder in _folders(store, "replies"):
         replies = store.replies(folder.name)
         for path, n_lines in replies.damaged_files().items():
             if n_lines is None:
@@ -288,7 +293,7 @@ def _run(options: argparse.Namespace, store: Store, console: Console) -> int:
         return _ls(store, console)
     if options.command == "verify":
         return _verify(store, console, options.delete)
-    kinds = {path.name for path in _files(store, "entries")} | {"replies"}
+    kinds = {path.name for path in _folders(store, "entries")} | {"replies"}
     if options.stage and options.stage not in kinds:
         say_error(f"--stage: got {options.stage!r}{expected_one_of(options.stage, sorted(kinds))}")
         return 2

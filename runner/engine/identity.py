@@ -10,7 +10,7 @@ from components.fields import counts
 from components.json_value import Json
 from components.pretrained.model_folder import FOLDER_FIELDS, local_folder
 from runner.engine.broken_contracts import broken_contract, named_errors
-from runner.engine.plugins.plugin_loading import code_class
+from runner.engine.plugins.plugin_loading import code_class, identify_files
 from runner.engine.source_code import is_ours, package_code
 
 CodeOf = Callable[[type], str]
@@ -69,7 +69,7 @@ def _describe_component(component: object, without: Collection[str], code_of: Co
 def _content_of(component: object) -> str:
     """Return the hash of the files that a component reads. "" for a component without `content_hash`."""
     with named_errors(component, "content_hash failed", "Fix the class or the files that it reads"):
-        content: object = getattr(component, "content_hash", str)()
+        content: object = identify_files(getattr(component, "content_hash", str))
     if not isinstance(content, str):
         raise broken_contract(component, f"content_hash returned {type(content).__name__}, expected a string")
     return content

@@ -7,7 +7,8 @@ entry point. The hook sees it. It does not see what other programs and compiled 
 import os
 import sys
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import Enum, auto
 from types import FrameType
 from urllib.parse import unquote
@@ -41,6 +42,9 @@ class OpenedFiles:
         """Modules that were imported."""
         self.outside: dict[str, set[str]] = {}
         """Paths of files near the packages that were read, but that no snapshot covers."""
+        self.identified: set[str] = set()
+        """Paths of files near the packages that users' code read to identify them."""
+        self._n_identifying = 0
         self._roots: tuple[str, ...] = ()
         self._own: set[str] = set()
         """Paths of files that were opened for writing, which are no input."""
@@ -65,8 +69,23 @@ class OpenedFiles:
             for name in [name for name in names if top_level(name) in packages]:
                 del names[name]
 
-    def add(self, read: Mapping[str, Collection[str]], imported: Mapping[str, Collection[str]]) -> None:
+    @contextmanager
+    def identifying(self) -> Iterator[None]:
+        """Record the files that users' code opens meanwhile, in any thread, as identified by a key."""
+        self._n_identifying += 1
+        try:
+            yield
+        finally:
+            self._n_identifying -= 1
+
+    def add(
+        self,
+        read: Mapping[str, Collection[str]],
+        imported: Mapping[str, Collection[str]],
+        identified: Collection[str] = (),
+    ) -> None:
         """Add the record of the process that created the components which this process received."""
+        self.identified.update(identified)
         for recorded, others in ((self.read, read), (self.imported, imported)):
             for name, modules in others.items():
                 recorded.setdefault(name, set()).update(modules)
@@ -102,20 +121,29 @@ class OpenedFiles:
                 (self.imported if is_import and is_code else self.read).setdefault(name, set()).update(modules)
 
     def _note_outside(self, real: str) -> None:
-        """Record a file near the packages that no snapshot covers, and no method of a class that identifies its files
-        opens.
-        """
+        """Record a file near the packages that no snapshot covers, and that no class identifies."""
         if not self._is_near(real) or real in self._own or not os.path.isfile(real):  # noqa: PTH113 - as for the others
             return
         modules, is_import = self._readers(3)
-        if not is_import and (modules := modules - {ANY_MODULE}) and not self._is_identified():
+        if not modules or is_import:
+            return
+        if self._n_identifying:
+            self.identified.add(real)
+        elif real not in self.identified and (modules := modules - {ANY_MODULE}) and not self._is_identified():
             self.outside.setdefault(real, set()).update(modules)
 
     def _is_identified(self) -> bool:
+        """Return True if a method of a users' class opens the file, and this class or one derived from it identifies
+        what it reads. A method that only the parent has knows nothing of files that the method opens.
+        """
         frame: FrameType | None = sys._getframe(3)
-        while frame is not None and self._kinds.get(frame.f_globals.get("__name__", "")) is not _Kind.RUNNER:
-            if frame.f_code.co_varnames[:1] == ("self",) and _identifies_its_files(type(frame.f_locals.get("self"))):
-                return True
+        while frame is not None and (kind := self._kinds.get(frame.f_globals.get("__name__", ""))) is not _Kind.RUNNER:
+            if kind is _Kind.USERS and frame.f_code.co_varnames[:1] == ("self",):
+                classes = type(frame.f_locals.get("self")).__mro__
+                owner = frame.f_code.co_qualname.rpartition(".")[0]
+                n_derived = next((n for n, cls in enumerate(classes, 1) if cls.__qualname__ == owner), 0)
+                if any(name in vars(cls) for cls in classes[:n_derived] for name in ("content_hash", "fingerprint")):
+                    return True
             frame = frame.f_back
         return False
 
@@ -199,11 +227,6 @@ def _folders_around(packages: Collection[str], files: Mapping[str, SourceFile]) 
     tops = {os.path.realpath(files[name].path) for name in packages if name in files}
     above = {os.path.dirname(os.path.dirname(path) if path.endswith("__init__.py") else path) for path in tops}  # noqa: PTH120
     return tuple(sorted(f"{folder.rstrip(os.sep)}{os.sep}" for folder in above | {os.path.realpath(os.curdir)}))
-
-
-def _identifies_its_files(cls: type) -> bool:
-    """Return True for a class with a method that identifies what it reads. Runs no code of its metaclass."""
-    return any(name in vars(parent) for parent in cls.__mro__ for name in ("content_hash", "fingerprint"))
 
 
 def _may_write(flags: object) -> bool:

@@ -179,14 +179,23 @@ def opened_by_model(cls: type) -> set[str]:
     return class_snapshot(cls).opened_by(cls, _state.opened)
 
 
+def identify_files(identify: Callable[[], str]) -> str:
+    """Return the hash that a component's method computes of its files. Keys then cover the files that it opened."""
+    with _state.opened.identifying():
+        return identify()
+
+
 def uncovered_reads() -> list[str]:
     """Return a message per folder with files that users' code has read since the last call and no key covers.
 
-    Reads of a class that has `content_hash` or `fingerprint` are left out: there, the author decides.
+    Files that `content_hash` or `fingerprint` read, and reads of a class that defines one of them, are left out: there,
+    the author decides.
     """
     outside, _state.opened.outside = _state.opened.outside, {}
     files: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for path, modules in sorted(outside.items()):
+        if path in _state.opened.identified:  # only afterwards
+            continue
         files[os.path.dirname(path), ", ".join(sorted(modules))].append(path)  # noqa: PTH120 - text, not a file
     new = {place: paths for place, paths in files.items() if place not in _state.reported}
     _state.reported.update(new)
@@ -248,11 +257,19 @@ class UserCode:
         self._snapshots = tuple({known.name: known for known in snapshots.values()}.values())
 
     def __reduce__(self) -> tuple[Callable[..., "UserCode"], tuple[object, ...]]:
-        return _receive, (self._snapshots, _state.opened.read, _state.opened.imported)
+        return _receive, (
+            self._snapshots,
+            _state.opened.read,
+            _state.opened.imported,
+            _state.opened.identified,
+        )
 
 
 def _receive(
-    snapshots: Sequence[Snapshot], read: Mapping[str, Collection[str]], imported: Mapping[str, Collection[str]]
+    snapshots: Sequence[Snapshot],
+    read: Mapping[str, Collection[str]],
+    imported: Mapping[str, Collection[str]],
+    identified: Collection[str],
 ) -> UserCode:
     linecache.checkcache()
     new = [snapshot for snapshot in snapshots if not _is_loaded_as(snapshot)]
@@ -265,7 +282,7 @@ def _receive(
         if changed_file := _find_changed(package, files):
             raise ComponentError(_change_message(package, changed_file.path))
     _state.add(new)
-    _state.opened.add(read, imported)
+    _state.opened.add(read, imported, identified)
     _state.are_edits_refused = _state.are_edits_refused or bool(snapshots)
     _find_plugins_first()
     return UserCode(())

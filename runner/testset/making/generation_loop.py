@@ -15,6 +15,7 @@ from components.testset.topics.voting import TopicVotes
 from runner.engine.cache import Cache
 from runner.engine.hidden_answers import HiddenAnswers
 from runner.engine.plan import make_plan
+from runner.engine.plugins.plugin_loading import identify_files
 from runner.engine.spending import SharedGate, Spending
 from runner.engine.stage import AnyStage, Stage
 from runner.engine.store import open_store
@@ -101,7 +102,7 @@ class GenerationLoop:
         self._gate = SharedGate(self.store.limits, self._ledger, settings.budget, settings.prices)
         self._worker = Worker(self.store, self._gate)
         self.hidden = HiddenAnswers()
-        self.source = ReadSource(settings.corpus, settings.corpus.fingerprint())
+        self.source = ReadSource(settings.corpus, identify_files(settings.corpus.fingerprint))
         corpus, share = SourceCorpus(self.source), settings.share_taken_out
         self.search = EvidenceSearch(
             corpus,

@@ -51,6 +51,12 @@ def test_edited_data_file_in_the_package_changes_the_digest(name: str, place: Pa
     assert digest() != before
 
 
+THREAD = """    from concurrent.futures import ThreadPoolExecutor
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(read, path).result()
+"""
+
+
 class TestUncoveredReads:
     CODE = "def read(path):\n    with open(path) as file:\n        return file.read()\n"
 
@@ -111,6 +117,34 @@ class TestUncoveredReads:
         extra = f"class Own:\n    def {method or 'other'}(self):\n        return 'x'\n"
         extra += "    def load(self):\n        return read('.'.join(['brief', 'md']))\nOwn().load()\n"
         assert len(self.run(place, place / "reading/table.txt", extra)) == (0 if method else 1)
+
+    def test_class_derived_from_one_that_identifies_files_does_not_cover_its_own(self, place: Path) -> None:
+        write(place, "work/brief.md", "brief")
+        extra = "class Parent:\n    def fingerprint(self):\n        return 'x'\n"
+        extra += (
+            "class Own(Parent):\n    def load(self):\n        return read('.'.join(['brief', 'md']))\nOwn().load()\n"
+        )
+        assert len(self.run(place, place / "reading/table.txt", extra)) == 1
+
+    def test_method_of_a_parent_is_covered_by_a_class_that_identifies_files(self, place: Path) -> None:
+        write(place, "work/brief.md", "brief")
+        extra = "class Parent:\n    def load(self):\n        return read('.'.join(['brief', 'md']))\n"
+        extra += "class Own(Parent):\n    def fingerprint(self):\n        return 'x'\nOwn().load()\n"
+        assert self.run(place, place / "reading/table.txt", extra) == []
+
+    def test_files_that_a_hash_read_in_threads_are_covered(self, place: Path) -> None:
+        for name in ("work/brief.md", "work/other.md"):
+            write(place, name, "brief")
+        write(place, "reading/code.py", f"{self.CODE}def read_in_thread(path):\n{THREAD}")
+        load_plugins(["reading"])
+        code = importlib.import_module("reading.code")
+        assert loading.identify_files(lambda: code.read_in_thread("brief.md")) == "brief"
+        code.read_in_thread("brief.md")
+        assert loading.uncovered_reads() == []
+        code.read_in_thread("other.md")
+        assert len(loading.uncovered_reads()) == 1
+        code.read("brief.md")
+        assert loading.uncovered_reads() == []
 
     def test_metaclass_of_a_user_is_not_run(self, place: Path) -> None:
         write(place, "work/brief.md", "brief")

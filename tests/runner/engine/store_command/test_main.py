@@ -169,10 +169,15 @@ class TestVerify:
         assert f"1 could not be read. Make it accessible (chmod -R g+rwX {store.root} by the user" in output
         assert (chunks.folder.exists(), answers.folder.exists()) == (True, False)
 
-    def test_verify_ignores_files_beside_the_folders_of_replies(self, store: Store) -> None:
+    def test_verify_ignores_files_beside_the_folders_of_replies(
+        self, store: Store, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         (store.root / "replies").mkdir(exist_ok=True)
         (store.root / "replies" / ".DS_Store").write_bytes(b"x")
+        (store.root / "replies" / "@eaDir").mkdir()
         assert run(store, "verify") == 0
+        assert run(store, "ls") == 0
+        assert "0 results, replies of 0 models and purposes" in capsys.readouterr().out
 
     def test_verify_checks_workspaces_and_pair_scores(self, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
         folders = (store.workspace("dd" * 32), store.root / "pair_scores" / ("ee" * 32))
