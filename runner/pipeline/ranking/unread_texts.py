@@ -68,7 +68,10 @@ class CutTexts(Stage[Json], kind="cut_texts", version=1, work=Work.BENCHMARK):
 
 
 class CutPairs(Stage[Json], kind="cut_pairs", version=1, work=Work.BENCHMARK):
-    """Counts of the pairs of a query and a chunk that a reranker truncates: see `CutTexts`. `texts` is "pairs"."""
+    """Counts of the pairs that a reranker truncates (`cut_texts` in `cell.json`).
+
+    A pair is a query and a chunk. See `CutTexts`. `texts` is "pairs".
+    """
 
     codec = SinglePart("cut")
 

@@ -48,7 +48,7 @@ class FusedHits(Stage[Hits], kind="fused_hits", version=1, work=Work.PER_QUERY):
 
 
 class OnlyHits(Stage[Hits], kind="sample_hits", version=1, work=Work.PER_QUERY):
-    """The only ranking, by sample. It is unchanged if every sample has one query."""
+    """The hits by sample, if there is a single ranking. It is unchanged if every sample has one query."""
 
     codec = Columns(Hits)
 
