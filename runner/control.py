@@ -60,7 +60,8 @@ def _require_running(folder: Path, sweep: SweepResult) -> None:
     if live.progress is None:
         raise DataError(
             f"{folder}: no running process reports the progress of this sweep. If the sweep has just begun, try "
-            "again in a second. Sweeps with another hydra/launcher than grid cannot be steered."
+            "again in a second. Sweeps with another launcher than grid, such as hydra/launcher=joblib, cannot be "
+            "steered."
         )
 
 

@@ -4,7 +4,7 @@
     <results_dir>/<sweep id>/.running/<name>    heartbeat of its process: see `runner.engine.store.writers`
     <results_dir>/<sweep id>/.steering          requests of users, one JSON object per line
 
-A sweep of several processes (`hydra/launcher=...`) has none of them.
+Sweeps with another launcher than `grid`, such as `hydra/launcher=joblib`, have none of them and cannot be steered.
 """
 
 import json
