@@ -38,7 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ),
     )
     parser.add_argument(
-        "--alpha", type=share, default=0.05, help="probability of a false verdict (default: %(default)s)"
+        "--alpha",
+        type=share,
+        default=0.05,
+        metavar="SHARE",
+        help="probability of a false verdict (default: %(default)s)",
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all results to this file")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="also write the table to this file")

@@ -119,7 +119,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="[METRIC=]LOSS",
         help=f"largest acceptable loss, for every metric or for METRIC (default: {MARGIN:g})",
     )
-    parser.add_argument("--alpha", type=share, default=0.05, help="probability of a false alarm (default: %(default)s)")
+    parser.add_argument(
+        "--alpha", type=share, default=0.05, metavar="SHARE", help="probability of a false alarm (default: %(default)s)"
+    )
     parser.add_argument("--junit", type=Path, metavar="FILE", help="also write the checks as JUnit XML to this file")
     terminal.add_format(parser)
 

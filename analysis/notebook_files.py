@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments to the parser."""
     parser.add_argument("sweep", nargs="?", help=f"{SWEEP}, to look at (default: a small demo)")
     parser.add_argument(
-        "--out", "--output", type=Path, metavar="DIR", default=Path("notebooks"), help="default: %(default)s"
+        "--out", "--output", type=Path, metavar="FOLDER", default=Path("notebooks"), help="default: %(default)s"
     )
 
 

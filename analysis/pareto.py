@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--all",
         action="store_true",
-        help=(f"show all beaten cells in the terminal, not only if there are at most {_N_BEATEN}"),
+        help=f"show all beaten cells (default: only if there are at most {_N_BEATEN})",
     )
     terminal.add_format(parser)
 

@@ -21,7 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments to the parser."""
     parser.add_argument("sweep", nargs="+", help=f"{SWEEP}; cells of several sweeps are drawn together")
     parser.add_argument("--metric", default="", metavar="METRIC", help=METRIC)
-    parser.add_argument("--axis", required=True, help="axis of the sweep on the x axis, e.g. chunk.size")
+    parser.add_argument(
+        "--axis", required=True, metavar="AXIS", help="axis of the sweep on the x axis, e.g. chunk.size"
+    )
     parser.add_argument(
         "--by", default="", metavar="AXIS", help=("axis of the sweep with one line per level, e.g. retriever")
     )

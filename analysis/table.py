@@ -30,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--metric",
         action="append",
         default=[],
+        metavar="METRIC",
         help=("metric of the table, e.g. bleu; repeat the option for several (default: all)"),
     )
     parser.add_argument(

@@ -96,9 +96,11 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help=f"{', '.join(NAMES)}; none: all these; {', '.join(ON_REQUEST)}",
     )
-    parser.add_argument("--data", type=Path, help="the folder that holds crud_rag/ (default: $RAG_GRID_SHARED/data)")
+    parser.add_argument(
+        "--data", type=Path, metavar="FOLDER", help="the folder that holds crud_rag/ (default: $RAG_GRID_SHARED/data)"
+    )
     parser.add_argument("--scale", choices=SCALES, default="full", help="bounds are meant for full (the default)")
-    parser.add_argument("--json", type=Path, help="a file for the numbers")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="a file for the numbers")
     return parser
 
 

@@ -156,10 +156,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table. Returns 0, or 1 for an error."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.crud_directions")
     parser.add_argument("sweep")
-    parser.add_argument("--baseline", required=True, help="the base: its id or values of its axes")
-    parser.add_argument("--metric", default="rouge_l_crud_compat", help="of the sweep (default: %(default)s)")
-    parser.add_argument("--printed", default="rouge_l", help="of the paper (default: %(default)s)")
-    parser.add_argument("--subset", action="append", required=True, help="may be given again")
+    parser.add_argument("--baseline", required=True, metavar="CELL", help="the base: its id or values of its axes")
+    parser.add_argument(
+        "--metric", default="rouge_l_crud_compat", metavar="METRIC", help="of the sweep (default: %(default)s)"
+    )
+    parser.add_argument("--printed", default="rouge_l", metavar="METRIC", help="of the paper (default: %(default)s)")
+    parser.add_argument("--subset", action="append", required=True, metavar="SUBSET", help="may be given again")
     options = parser.parse_args(arguments)
     try:
         found = [

@@ -62,9 +62,13 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.crud_part", description="Write a part of CRUD-RAG.")
     parser.add_argument("root", type=Path, help="folder with 80000_docs/ and crud_split/")
     parser.add_argument("folder", type=Path, help="folder to write")
-    parser.add_argument("--documents", type=int, default=600, help="of the corpus, at least (default: 600)")
-    parser.add_argument("--items", type=int, default=7, help="of each list in split_answers.json (default: 7)")
-    parser.add_argument("--seed", type=int, default=0, help="(default: 0)")
+    parser.add_argument(
+        "--documents", type=int, default=600, metavar="N", help="of the corpus, at least (default: 600)"
+    )
+    parser.add_argument(
+        "--items", type=int, default=7, metavar="N", help="of each list in split_answers.json (default: 7)"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="(default: 0)")
     return parser
 
 

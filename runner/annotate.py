@@ -62,37 +62,49 @@ def _parser() -> argparse.ArgumentParser:
     }
     export, into, agree, accept, parts = added.values()
     for command in added.values():
-        command.add_argument("folder", type=Path, metavar="DIR", help="folder of a released set")
+        command.add_argument("folder", type=Path, metavar="FOLDER", help="folder of a released set")
     for command in (into, agree, accept):
         command.add_argument("files", type=Path, nargs="+", metavar="FILE", help="Label Studio's .json, sheets (.csv)")
         _add_choices(
             command, "--annotator-from", AnnotatorFrom, AnnotatorFrom.COMPLETED_BY, "field that names the annotator"
         )
     export.add_argument(
-        "--to", type=Path, required=True, help="file for the tasks; the labelling configuration goes to the same folder"
+        "--to",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="file for the tasks; the labelling configuration goes to the same folder",
     )
     _add_choices(export, "--format", AnnotationFormat, AnnotationFormat.LABEL_STUDIO, "format of the file")
-    export.add_argument("--per-cell", type=int, help="samples of each topic and task (default: all)")
-    export.add_argument("--seed", type=int, default=0, help="seed of the draw (default: %(default)s)")
+    export.add_argument("--per-cell", type=int, metavar="N", help="samples of each topic and task (default: all)")
+    export.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the draw (default: %(default)s)")
     _add_choices(
         export, "--language", Language, None, "language of the instructions (default: the language of the questions)"
     )
-    into.add_argument("--out", type=Path, required=True, help="a new folder for the new version")
+    into.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="a new folder for the new version")
     into.add_argument(
         "--prefer", metavar="ANNOTATOR", help="annotator whose annotation decides where annotators disagree"
     )
-    agree.add_argument("--json", type=Path, help="write the whole agreement record to this file")
-    accept.add_argument("--csv", type=Path, help="write the table to this file")
-    accept.add_argument("--write", type=Path, help="a new folder for the accepted samples")
+    agree.add_argument("--json", type=Path, metavar="FILE", help="write the whole agreement record to this file")
+    accept.add_argument("--csv", type=Path, metavar="FILE", help="write the table to this file")
+    accept.add_argument("--write", type=Path, metavar="FOLDER", help="a new folder for the accepted samples")
     accept.add_argument(
         "--at", type=int, choices=THRESHOLDS, default=THRESHOLDS[0], help="lowest rating that counts as accepted"
     )
     parts.add_argument("--sizes", nargs="+", required=True, metavar="NAME=SHARE", help="e.g. train=5 dev=1 test=4")
     parts.add_argument(
-        "--seed", type=int, default=0, help="seed of the order of groups of equal size (default: %(default)s)"
+        "--seed",
+        type=int,
+        default=0,
+        metavar="N",
+        help="seed of the order of groups of equal size (default: %(default)s)",
     )
     parts.add_argument(
-        "--out", type=Path, required=True, help="a folder for the parts, each in a subfolder of its name"
+        "--out",
+        type=Path,
+        required=True,
+        metavar="FOLDER",
+        help="a folder for the parts, each in a subfolder of its name",
     )
     return parser
 

@@ -124,7 +124,7 @@ def _parser() -> argparse.ArgumentParser:
     describe.add_argument(
         "overrides", nargs="*", help="overrides, as in python -m runner, e.g. dataset=beir dataset.root=PATH"
     )
-    describe.add_argument("--json", type=Path, help="write the whole description to this file")
+    describe.add_argument("--json", type=Path, metavar="FILE", help="write the whole description to this file")
     fetching = add_command(
         commands,
         "fetch",
@@ -169,15 +169,19 @@ def _add_import(commands: "argparse._SubParsersAction[CommandParser]") -> None:
         "--no-passages", action="store_true", help="leave out the passages, to search only your own documents"
     )
     importing.add_argument(
-        "--experiment", default="", help=("name of the MLflow experiment (default: all experiments)")
+        "--experiment", default="", metavar="NAME", help=("name of the MLflow experiment (default: all experiments)")
     )
     importing.add_argument(
-        "--feedback", default="", help=("name of the assessment, attribute or score that holds user feedback")
+        "--feedback",
+        default="",
+        metavar="NAME",
+        help=("name of the assessment, attribute or score that holds user feedback"),
     )
     importing.add_argument(
         "--threshold",
         type=float,
         default=0.6,
+        metavar="SHARE",
         help=("share of common words from which two questions are near-duplicates (default: %(default)s)"),
     )
 

@@ -47,9 +47,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("sweep", help=SWEEP)
     parser.add_argument("cell", help=CELL)
-    parser.add_argument("--out", type=Path, required=True, help="the folder to write; an earlier export is replaced")
     parser.add_argument(
-        "--store-dir", "--store", type=Path, help="the sweep's store (default: the store that it ran with)"
+        "--out", type=Path, required=True, metavar="FOLDER", help="the folder to write; an earlier export is replaced"
+    )
+    parser.add_argument(
+        "--store-dir",
+        "--store",
+        type=Path,
+        metavar="FOLDER",
+        help="the sweep's store (default: the store that it ran with)",
     )
     add_option(parser)
     return parser

@@ -108,15 +108,18 @@ def _parser() -> argparse.ArgumentParser:
         default=100,
         help=("number of answers for --write-claims (default: %(default)s)"),
     )
-    parser.add_argument("--judge", required=True, help="an option of conf/judge/, e.g. omnieval")
+    parser.add_argument("--judge", required=True, metavar="NAME", help="an option of conf/judge/, e.g. omnieval")
     parser.add_argument(
         "--sweep",
+        metavar="SWEEP",
         help=(
             f"{SWEEP}. If some of its answers are labelled, the report adds the judge's bias and a corrected mean "
             "for each cell"
         ),
     )
-    parser.add_argument("--json", type=Path, help="write the whole report to this file, with every disagreement")
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="write the whole report to this file, with every disagreement"
+    )
     add_option(parser)
     parser.add_argument(
         "overrides", nargs="*", help="overrides, as in python -m runner, e.g. judge.llm.model=qwen2.5-72b-instruct"

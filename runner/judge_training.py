@@ -58,15 +58,21 @@ def _parser() -> argparse.ArgumentParser:
     )
     preparing.set_defaults(run=_prepare)
     preparing.add_argument(
-        "--labels", type=Path, required=True, help="human labels: .jsonl, .csv, or Label Studio's .json"
+        "--labels", type=Path, required=True, metavar="FILE", help="human labels: .jsonl, .csv, or Label Studio's .json"
     )
-    preparing.add_argument("--judge", required=True, help="an option of conf/judge/, e.g. omnieval")
+    preparing.add_argument("--judge", required=True, metavar="NAME", help="an option of conf/judge/, e.g. omnieval")
     preparing.add_argument(
-        "--sweep", help=f"{SWEEP}. If its answers were labelled, questions about one document stay together"
+        "--sweep",
+        metavar="SWEEP",
+        help=f"{SWEEP}. If its answers were labelled, questions about one document stay together",
     )
-    preparing.add_argument("--split", default="5:1:4", help="shares of train, validation and test (default 5:1:4)")
-    preparing.add_argument("--seed", type=int, default=0, help="seed of the order in which questions are divided")
-    preparing.add_argument("--out", type=Path, required=True, help="the folder to write")
+    preparing.add_argument(
+        "--split", default="5:1:4", metavar="SHARES", help="shares of train, validation and test (default 5:1:4)"
+    )
+    preparing.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="seed of the order in which questions are divided"
+    )
+    preparing.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="the folder to write")
     preparing.add_argument("overrides", nargs="*", help="overrides, as in python -m runner, e.g. language=zh")
     training = add_command(
         commands,
@@ -84,12 +90,16 @@ def _parser() -> argparse.ArgumentParser:
         page=_PAGE,
     )
     evaluating.set_defaults(run=_evaluate)
-    evaluating.add_argument("--data", type=Path, required=True, help="the folder that `prepare` wrote")
-    evaluating.add_argument("--trained", type=Path, required=True, help="the folder that `train` wrote")
+    evaluating.add_argument(
+        "--data", type=Path, required=True, metavar="FOLDER", help="the folder that `prepare` wrote"
+    )
+    evaluating.add_argument(
+        "--trained", type=Path, required=True, metavar="FOLDER", help="the folder that `train` wrote"
+    )
     evaluating.add_argument(
         "--llm", choices=("transformers", "vllm"), default="transformers", help="library that runs the model"
     )
-    evaluating.add_argument("--json", type=Path, help="file for the whole report")
+    evaluating.add_argument("--json", type=Path, metavar="FILE", help="file for the whole report")
     evaluating.add_argument(
         "overrides", nargs="*", help="overrides, as in python -m runner, e.g. judge.llm.device=cuda:1"
     )
@@ -98,11 +108,15 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_training(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_train)
-    parser.add_argument("--data", type=Path, required=True, help="the folder that `prepare` wrote")
-    parser.add_argument("--model", required=True, help="an id of the Hugging Face hub, or a folder")
-    parser.add_argument("--revision", default="", help="the commit; empty for a folder")
+    parser.add_argument("--data", type=Path, required=True, metavar="FOLDER", help="the folder that `prepare` wrote")
+    parser.add_argument("--model", required=True, metavar="MODEL", help="an id of the Hugging Face hub, or a folder")
+    parser.add_argument("--revision", default="", metavar="COMMIT", help="the commit; empty for a folder")
     parser.add_argument(
-        "--out", type=Path, required=True, help="the folder to write; an interrupted training in it is resumed"
+        "--out",
+        type=Path,
+        required=True,
+        metavar="FOLDER",
+        help="the folder to write; an interrupted training in it is resumed",
     )
     parser.add_argument("--strict", action="store_true", help="pairs that are too long are an error, not left out")
     for field in fields(Settings):
@@ -113,6 +127,7 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
                 f"--{field.name.replace('_', '-')}",
                 type=kind,
                 default=field.default,
+                metavar="N" if kind in (int, float) else "NAME",
                 help=field.metadata["help"] + default_note,
             )
 

@@ -1,4 +1,4 @@
-"""python -m runner.schema > schema.json: prints a JSON Schema of presets and configurations, for editors."""
+"""Print a JSON Schema of presets and configurations, for editors."""
 
 if __name__ == "__main__":  # first, so that Ctrl-C during the slow imports below ends cleanly
     from runner.console.interruptible import run_main

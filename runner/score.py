@@ -35,11 +35,22 @@ def _parser() -> argparse.ArgumentParser:
         page="docs/metrics.md",
     )
     parser.add_argument(
-        "--input", type=Path, required=True, help="JSON Lines: see docs/metrics.md, 'Scoring any other system'"
+        "--input",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="JSON Lines: see docs/metrics.md, 'Scoring any other system'",
     )
-    parser.add_argument("--metrics", required=True, help="comma-separated names, e.g. rouge_l,f1,ndcg@10")
     parser.add_argument(
-        "--out", "--output", type=Path, required=True, help="JSON Lines: {id, scores, states}, in input order"
+        "--metrics", required=True, metavar="METRICS", help="comma-separated names, e.g. rouge_l,f1,ndcg@10"
+    )
+    parser.add_argument(
+        "--out",
+        "--output",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="JSON Lines: {id, scores, states}, in input order",
     )
     parser.add_argument(
         "--language",
@@ -47,5 +58,7 @@ def _parser() -> argparse.ArgumentParser:
         default="zh",
         help="language whose word segmentation the metrics use (default: zh)",
     )
-    parser.add_argument("--summary", type=Path, help="JSON: value, n, n_excluded and interval of every metric")
+    parser.add_argument(
+        "--summary", type=Path, metavar="FILE", help="JSON: value, n, n_excluded and interval of every metric"
+    )
     return parser

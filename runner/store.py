@@ -227,7 +227,10 @@ def _parser() -> argparse.ArgumentParser:
         page=page,
     )
     parser.add_argument(
-        "--store-dir", default="results/store", help="run.store_dir: a folder, or a bucket (default: %(default)s)"
+        "--store-dir",
+        default="results/store",
+        metavar="STORE",
+        help="run.store_dir: a folder, or a bucket (default: %(default)s)",
     )
     commands = parser.add_subparsers(dest="command", required=True)
     add_command(commands, "ls", "list cached results, by stage", example="python -m runner.store ls", page=page)
@@ -245,11 +248,13 @@ def _parser() -> argparse.ArgumentParser:
         "--older-than-days",
         type=float,
         default=30.0,
+        metavar="DAYS",
         help="only results of at least this age, of any sweep (default: %(default)g; 0 for all)",
     )
     prune.add_argument(
         "--stage",
         default="",
+        metavar="KIND",
         help="only results of this kind of stage, e.g. vectors; replies: stored answers of models",
     )
     prune.add_argument("--dry-run", action="store_true", help="only report what would be deleted")

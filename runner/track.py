@@ -29,6 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
         "--uri",
         type=tracking_uri,
         default="",
+        metavar="URI",
         help="tracking URI (default: mlflow.db in the folder that holds the results)",
     )
     parser.add_argument(

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from analysis import comparison_records
-from analysis.comparison_family import ComparisonRow, Family, Standing, detectable_range
+from analysis.comparison_family import WORSE, ComparisonRow, Family, Standing, detectable_range
 from analysis.report.report_input import ComparedCells, ReportSource
 from components.statistics import POWER
 from runner.console.styled_text import count, count_decimals, join_names, number
@@ -80,6 +80,10 @@ class CellTable:
     def n_more(self) -> int:
         """Number of rows that do not fit on the page."""
         return len(self.rows) - len(self.shown)
+
+    def verdict_text(self, row: CellRow) -> str:
+        """Return the verdict of a row in words. A cell with a larger context is not a worse cell."""
+        return "more tokens" if self.metric == CONTEXT_TOKENS and row.verdict == WORSE else row.verdict
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="METRIC",
         help="e.g. rouge_l or SUBSET:rouge_l (default: the metric that ranks the sweep)",
     )
-    parser.add_argument("--out", type=Path, metavar="DIR", help="folder for the files (default: the sweep's folder)")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help="folder for the files (default: the sweep's folder)")
 
 
 def run(options: argparse.Namespace) -> int:

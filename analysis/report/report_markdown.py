@@ -145,7 +145,7 @@ def _cell_table(cell_table: CellTable, axes: Sequence[str]) -> Iterator[str]:
                 interval_text(row, cell_table.digits),
                 "" if row.difference is None else number(row.difference, cell_table.digits, "+"),
                 "" if row.p_adjusted is None else number(row.p_adjusted),
-                row.verdict,
+                cell_table.verdict_text(row),
             ]
             for row in cell_table.shown
         ),

@@ -90,7 +90,7 @@ def gather(source: ReportSource) -> tuple[TrustCheck, ...]:
         *_left_out(source, cells),
         *_answers(cells),
         *_judges(cells),
-        *_cut(cells),
+        *_cut(source, cells),
         *_gold(cells),
         *_whole_gold(source),
         *_draws(cells),
@@ -157,8 +157,8 @@ def _noise(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
     """Warn of cells that differ in the noise of given passages, which is a condition of a test and not a choice."""
     rates = {cell.axes.get(CONDITION) for cell in cells} - {None}
     if len(rates) > 1:
-        text = f"{CONDITION} sets how hard the test is: compare models at a fixed rate; a rate is not a choice."
-        yield TrustCheck(WARNING, "An axis that is not a choice", text)
+        text = "It sets how hard the test is: compare models at a fixed rate; a rate is not a choice."
+        yield TrustCheck(WARNING, f"{CONDITION} is a test condition", text)
 
 
 def _check_unseen_axes(source: ReportSource) -> Iterator[TrustCheck]:
@@ -297,23 +297,31 @@ def _judges(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
         effect = "A judge gives no score then, and a step leaves its sample as it is."
         yield TrustCheck(WARNING, "Unreadable replies", f"{'; '.join(causes)}. {effect}")
     if readable:
-        yield TrustCheck(FINE, "Judges and steps whose every reply could be read", f"{join_names(readable)}.")
+        yield TrustCheck(FINE, "All replies of judges and steps could be read", f"{join_names(readable)}.")
 
 
-def _cut(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
+def _cut(source: ReportSource, cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
     """Report texts that are longer than a model reads, and passages that did not fit into prompts."""
-    lines = dict.fromkeys(
-        f"{cut['model']} reads {cut['limit']:,} tokens: {cut['n_cut']:,} of {cut['n']:,} {cut['texts']} were truncated"
-        for cell in cells
-        for cut in cell.cut_texts
-        if cut["n_cut"]
-    )
-    if lines:
+    cut_in: dict[str, list[CellResult]] = {}
+    for cell in cells:
+        for cut in cell.cut_texts:
+            if cut["n_cut"]:
+                line = f"{cut['model']} reads {cut['limit']:,} tokens: {cut['n_cut']:,} of {cut['n']:,} {cut['texts']}"
+                cut_in.setdefault(line, []).append(cell)
+    if cut_in:
+        lines = (f"{line} were truncated, in {_some_of(source, affected)}" for line, affected in cut_in.items())
         yield TrustCheck(WARNING, "Texts longer than a model reads", f"{'; '.join(lines)}.")
     dropping = [cell for cell in cells if (cell.value("context_tokens_dropped") or 0) > 0]
     if dropping:
-        text = f"In {count(len(dropping), 'cell')} passages were left out of prompts because the budget was full."
+        dropping.sort(key=lambda cell: cell.value("context_tokens_dropped") or 0, reverse=True)
+        text = f"In {_some_of(source, dropping)}, passages were left out of prompts because the budget was full."
         yield TrustCheck(NOTE, "Prompts that were full", text)
+
+
+def _some_of(source: ReportSource, cells: Sequence[CellResult]) -> str:
+    """Return the name of the first cell, and the number of all: "3 cells, such as bm25"."""
+    name = source.names.prose_name(cells[0])
+    return f"the cell {name}" if len(cells) == 1 else f"{count(len(cells), 'cell')}, such as {name}"
 
 
 def _gold(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:

@@ -23,10 +23,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="",
         help="only these drafts; failed: a request failed, and the next run sends it again",
     )
-    parser.add_argument("--reason", default="", help="only drafts rejected for this reason, e.g. closed_book")
-    parser.add_argument("--gate", default="", help="only drafts rejected by this gate")
-    parser.add_argument("--topic", default="", help="only drafts of this topic")
-    parser.add_argument("--task", default="", help="only drafts of this task")
+    parser.add_argument(
+        "--reason", default="", metavar="REASON", help="only drafts rejected for this reason, e.g. closed_book"
+    )
+    parser.add_argument("--gate", default="", metavar="GATE", help="only drafts rejected by this gate")
+    parser.add_argument("--topic", default="", metavar="TOPIC", help="only drafts of this topic")
+    parser.add_argument("--task", default="", metavar="TASK", help="only drafts of this task")
     parser.add_argument("-n", type=_count, default=10, metavar="N", help="number of drafts (default: %(default)s)")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write an HTML page with all selected drafts")
 

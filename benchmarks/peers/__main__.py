@@ -295,12 +295,16 @@ def _parser() -> argparse.ArgumentParser:
         page="docs/benchmarks.md",
     )
     parser.add_argument("tools", nargs="*", metavar="TOOL", help="rag-grid, autorag, rapidfire; none: all")
-    parser.add_argument("--data", type=Path, required=True, help="FinanceRAG's folder, with TATQA/ and others")
-    parser.add_argument("--model", type=Path, required=True, help="all-MiniLM-L6-v2's folder")
-    parser.add_argument("--venvs", type=Path, required=True, help="the folder of autorag/ and rapidfire/")
-    parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--documents", type=int, default=2000)
-    parser.add_argument("--questions", type=int, default=100)
-    parser.add_argument("--characters", type=int, default=200, help="the most characters of a document")
-    parser.add_argument("--json", type=Path, help="a file for the numbers, written after each phase")
+    parser.add_argument(
+        "--data", type=Path, required=True, metavar="FOLDER", help="FinanceRAG's folder, with TATQA/ and others"
+    )
+    parser.add_argument("--model", type=Path, required=True, metavar="FOLDER", help="all-MiniLM-L6-v2's folder")
+    parser.add_argument(
+        "--venvs", type=Path, required=True, metavar="FOLDER", help="the folder of autorag/ and rapidfire/"
+    )
+    parser.add_argument("--rounds", type=int, default=2, metavar="N")
+    parser.add_argument("--documents", type=int, default=2000, metavar="N")
+    parser.add_argument("--questions", type=int, default=100, metavar="N")
+    parser.add_argument("--characters", type=int, default=200, metavar="N", help="the most characters of a document")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="a file for the numbers, written after each phase")
     return parser

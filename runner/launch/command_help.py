@@ -26,13 +26,13 @@ GROUPS = {
     "iterative": "multi-step search by a model",
     "filter": "restricts the documents",
     "diversity": "drops hits that repeat others",
-    "reranker": "sorts the hits again",
+    "reranker": "reorders the hits",
     "context": "fits the hits into the prompt",
     "compressor": "shortens the passages",
     "prompt": "instructions to the model",
     "examples": "solved questions in the prompt",
     "llm": "language model that answers",
-    "generator": "requests for each answer",
+    "generator": "how an answer is requested",
     "history": "earlier turns in the prompt",
     "reviser": "checks the answers",
     "pipeline": "built-in or your own",
@@ -41,7 +41,7 @@ GROUPS = {
     "prices": "prices of tokens",
     "executor": "where stages run",
     "race": "stops cells that cannot win",
-    "search": "tries some cells of a space",
+    "search": "runs some cells of a space",
     "tracking": "where results are logged",
     "sweeps": "presets: -m +sweeps=NAME",
 }
@@ -68,17 +68,17 @@ _TEMPLATE = """\
 usage: python -m runner [-m] [group=option ...] [key=value ...]
 
 Run one cell, or with -m every combination of comma-separated values (a sweep).
+To resume a sweep, run the same command again.
 
 configuration groups (default first; all: docs/axes.md, docs/models.md):
 {groups}
-
-settings and more help (to resume a sweep, run the same command again):
+settings and more help:
   'llm=?'               options of a group
-  top_k=2,8             chunks in a prompt; repeat, judge_repeat: more draws
+  top_k=2,8             chunks in a prompt
+  repeat=0,1,2          several answers per prompt (judge_repeat: grades)
   --cfg job             all fields of a cell (--hydra-help: help of Hydra)
   run.plan_only=true    show the plan and run nothing
   run.max_cost=5        stop before spending 5 in the currency of `prices`
-
 examples (latest is the last sweep, best the cell to take):
   python -m runner -m dataset=demo_en retriever=bm25,hybrid top_k=2,8
   python -m analysis report latest && python -m analysis samples latest best

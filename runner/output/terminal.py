@@ -72,7 +72,7 @@ def show_leaderboard(
         for name, value in same.items()
         if "." not in name and value not in ("none", BUILT_IN)
     )
-    console.print(f"[dim]the same in every cell that uses it: {components}[/]")
+    console.print(f"[dim]fixed in this sweep: {components}[/]")
     if note := groups_note(ordered):
         console.print(f"[dim]{note}[/]")
     if along:

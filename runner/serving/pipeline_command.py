@@ -61,7 +61,9 @@ def _parser() -> argparse.ArgumentParser:
         help="number of questions to check, from all over the benchmark (default: all)",
     )
     parser.add_argument("--search", action="store_true", help="show the passages found, and ask no language model")
-    parser.add_argument("--n", type=int, help="passages of a search to show (default: as many as in a prompt)")
+    parser.add_argument(
+        "--n", type=int, metavar="N", help="passages of a search to show (default: as many as in a prompt)"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
         "--kind",
@@ -73,16 +75,24 @@ def _parser() -> argparse.ArgumentParser:
         "--history",
         type=_json,
         default=(),
+        metavar="JSON",
         help='earlier turns, as \'[["question", "answer"], ...]\', or a file of them',
     )
     parser.add_argument(
-        "--subset", default="", help="similar top-level subset of the benchmark, if each has a reranker"
+        "--subset", default="", metavar="NAME", help="similar top-level subset of the benchmark, if each has a reranker"
     )
     parser.add_argument(
-        "--corpus", default="", help="prefix of the ids of documents to search, if there are several corpora"
+        "--corpus",
+        default="",
+        metavar="PREFIX",
+        help="prefix of the ids of documents to search, if there are several corpora",
     )
     parser.add_argument(
-        "--where", type=_json, default={}, help='conditions on metadata, as \'{"year": {"at_least": 2020}}\''
+        "--where",
+        type=_json,
+        default={},
+        metavar="JSON",
+        help='conditions on metadata, as \'{"year": {"at_least": 2020}}\'',
     )
     return parser
 

@@ -19,6 +19,23 @@ from tests.runner.sweeping import REPOSITORY
 
 MAX_LINES, MAX_COLUMNS = 50, 80
 SWEEP, CELL = "its folder, its id in results/, or latest", "best, or best:METRIC"
+NOUNS = {
+    "AXIS",
+    "CELL",
+    "CLASS",
+    "GATE",
+    "KIND",
+    "METRIC",
+    "METRICS",
+    "MODEL",
+    "N",
+    "REASON",
+    "SWEEP",
+    "TASK",
+    "TOPIC",
+    "URI",
+}
+"""Options whose own name says what their value is. For all others, such as `--out FILE`, the help names it."""
 FILES = sorted(f"runner.{file.stem}" for file in (REPOSITORY / "runner").glob("*.py") if file.stem[0] != "_")
 MODULES = [*FILES, "analysis", "pipeline.py"]
 HEAVY = ("torch", "transformers", "pandas", "mlflow", "scipy", "sklearn", "faiss", "matplotlib")
@@ -69,6 +86,8 @@ def require_complete(text: str, command: str, name: str) -> str:
     assert ending, f"{name}: no example or page"
     page = (REPOSITORY / ending[2]).read_text(encoding="utf-8")
     assert command in page, f"{ending[2]} does not mention {command}"
+    defaults = re.findall(r"--([a-z-]+) ([A-Z_]+)\b", unwrapped(text.partition("\n\n")[0]))
+    assert [word for option, word in defaults if word == option.replace("-", "_").upper() and word not in NOUNS] == []
     flat = unwrapped(text)
     if re.search(r"\bsweep\b", unwrapped(text.partition("\n\n")[0]), re.IGNORECASE):
         assert SWEEP in flat, f"{name}: does not say that a sweep may be named latest"

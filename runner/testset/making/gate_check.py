@@ -50,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
         page="docs/generation-checks.md",
     )
     parser.add_argument("overrides", nargs="*", help="e.g. dataset=omnieval dataset.root=PATH gates=[form,leaks]")
-    parser.add_argument("--out", type=Path, help="a file for the findings, as JSON Lines")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="a file for the findings, as JSON Lines")
     return parser
 
 

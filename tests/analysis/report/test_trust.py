@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from analysis.report.cells_section import CellRow, CellTable
 from analysis.report.trust_section import whole_gold
 from tests.analysis import tiny_sweep
 from tests.analysis.report.pages import report_on
@@ -65,8 +66,8 @@ def test_report_counts_no_answers_of_cells_without_a_generator(tmp_path: Path) -
 def test_report_warns_that_a_noise_rate_axis_is_no_choice(tmp_path: Path) -> None:
     cells = [replace(cell, axes={"retriever.noise_rate": n / 10}) for n, cell in enumerate(CELLS)]
     found = {check.head: check.kind for check in report_on(tiny_sweep.write(tmp_path, cells)).checks}
-    assert found["An axis that is not a choice"] == "warning"
-    assert "An axis that is not a choice" not in checks_of(tmp_path / "other", {})
+    assert found["retriever.noise_rate is a test condition"] == "warning"
+    assert "retriever.noise_rate is a test condition" not in checks_of(tmp_path / "other", {})
 
 
 def test_report_claims_no_complete_samples_if_every_cell_failed(tmp_path: Path) -> None:
@@ -108,3 +109,45 @@ def test_report_counts_the_excluded_samples_and_their_cells(tmp_path: Path, n_lo
     ]
     found = {check.head: check.text for check in report_on(tiny_sweep.write(tmp_path, cells)).checks}
     assert found["Samples are excluded"].startswith(text)
+
+
+def cut(n_cut: int) -> dict[str, Any]:
+    return {
+        "model": "m", "texts": "chunks", "n": 9, "n_cut": n_cut, "limit": 256, "longest": 300, "n_tokens": 900,
+        "n_tokens_cut": 44,
+    }  # fmt: skip
+
+
+def test_report_names_the_cells_whose_texts_were_truncated(tmp_path: Path) -> None:
+    cells = [
+        replace(cell, facts={"cut_texts": (cut(n_cut),) if n_cut else ()})
+        for cell, n_cut in zip(CELLS, (0, 4, 7, 7), strict=True)
+    ]
+    found = {check.head: check.text for check in report_on(tiny_sweep.write(tmp_path, cells)).checks}
+    assert found["Texts longer than a model reads"] == (
+        "m reads 256 tokens: 4 of 9 chunks were truncated, in the cell bm25 · 8; "
+        "m reads 256 tokens: 7 of 9 chunks were truncated, in 2 cells, such as dense · 2."
+    )
+
+
+def test_report_names_the_cell_that_left_out_most_passages(tmp_path: Path) -> None:
+    def written(*dropped: int) -> str:
+        cells = [
+            replace(
+                cell, facts={"metrics": {"overall": {"context_tokens_dropped": {"value": n, "n": 8, "n_excluded": {}}}}}
+            )
+            for cell, n in zip(CELLS, dropped, strict=True)
+        ]
+        report = report_on(tiny_sweep.write(tmp_path / "-".join(map(str, dropped)), cells))
+        return next(check.text for check in report.checks if check.head == "Prompts that were full")
+
+    assert written(0, 5, 0, 0).startswith("In the cell bm25 · 8, passages were left out of prompts")
+    assert written(0, 5, 0, 9).startswith("In 2 cells, such as dense · 8, passages were left out of prompts")
+
+
+@pytest.mark.parametrize(("metric", "verdict"), [("context_tokens", "more tokens"), ("rouge_l", "worse")])
+def test_larger_contexts_are_not_called_worse(metric: str, verdict: str) -> None:
+    row = CellRow(("a",), "a", {}, 1.0, 1.0, 8, None, None, "worse")
+    table = CellTable(metric, "overall", metric, metric == "rouge_l", 1, False, (row,), (), "", None)
+    assert table.verdict_text(row) == verdict
+    assert table.verdict_text(replace(row, verdict="may be the best")) == "may be the best"

@@ -225,10 +225,7 @@ def test_leaderboard_names_models_among_shared_settings() -> None:
     axes = {"embedder": "sentence_transformers", "embedder.model": "owner/name", "llm": "transformers"}
     cells = [replace(each, axes={**each.axes, **axes, "llm.model": f"of {each.cell_id}"}) for each in CELLS]
     lines = render(cells).splitlines()
-    assert (
-        "the same in every cell that uses it: top_k=5, embedder=sentence_transformers (owner/name), llm=transformers"
-        in lines
-    )
+    assert "fixed in this sweep: top_k=5, embedder=sentence_transformers (owner/name), llm=transformers" in lines
 
 
 def test_leaderboard_hides_a_data_key_that_another_axis_determines() -> None:
@@ -241,7 +238,7 @@ def test_leaderboard_names_dependent_axes_without_a_column() -> None:
     lines = render(cells).splitlines()
     assert lines[1].split()[:3] == ["cell", "retriever", HEADLINES[0]]
     assert lines[-1] == "changes together with another column: reranker"
-    assert "the same in every cell that uses it: top_k=5, llm=extractive" in lines, (
+    assert "fixed in this sweep: top_k=5, llm=extractive" in lines, (
         "no settings of components, and none that do nothing"
     )
 
