@@ -25,7 +25,7 @@ _PER_PRICE = 1_000_000
 _COST_DIGITS = 4
 _FRONT = "[bold]front[/]"
 _N_BEATEN = 20
-"""Most beaten cells in the terminal's table. More of them hide the front."""
+"""Maximum number of dominated cells in the terminal's table. More of them hide the front."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -19,8 +19,8 @@ MIN_OVERLAP = 0.8
 MIN_CHARACTERS = 50
 """Length below which a gold unit, such as a phrase, also occurs in documents that are not copies."""
 MAX_COPIES = 50
-"""Most copies of a gold unit. Text in more documents is boilerplate, such as a notice at the end of every page, and
-finding it earns no credit.
+"""Maximum number of copies of a gold unit. Text in more documents is boilerplate, such as a notice at the end of every
+page, and finding it earns no credit.
 """
 
 Span = tuple[int, int, int]

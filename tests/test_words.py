@@ -55,6 +55,9 @@ REMEDY_AFTER_A_MARK = re.compile(
 )
 """A remedy is a sentence."""
 
+MAXIMUM = re.compile(r"(The )?[Mm]ost\b")
+"""The docstring of a limit begins with "Maximum"."""
+
 HABITS = re.compile(
     r"\b(anew|whoever|whosever|(?:is|are|was|were) told|(?:is|are) said|so many|so long as|so often)\b",
     re.IGNORECASE,
@@ -138,6 +141,16 @@ def test_docstrings_begin_with_a_verb_or_a_noun() -> None:
         for place, _, text in _texts().documented
         if _letters(text.split()[0]) in FIRST_WORDS
     ] == []
+
+
+def test_docstrings_do_not_begin_with_most() -> None:
+    texts = [(place, text) for place, _, text in _texts().documented] + _texts().messages  # with those of constants
+    assert [f"{place}: {text.splitlines()[0]}" for place, text in texts if MAXIMUM.match(text)] == []
+
+
+@pytest.mark.parametrize("text", ["Most requests for one check.", "The most cells that run."])
+def test_docstring_that_begins_with_most_is_found(text: str) -> None:
+    assert MAXIMUM.match(text)
 
 
 def test_names_of_tests_begin_with_a_subject() -> None:

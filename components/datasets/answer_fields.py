@@ -11,7 +11,9 @@ from components.text.languages import detect_language
 Part = tuple[str, ...]
 """The wordings of a part of an answer."""
 _MAX_COMBINATIONS = 256
-"""Most references that one answer in parts may produce, and most parts that several such answers may produce."""
+"""Maximum number of references that one answer in parts may produce, and of parts that several such answers may
+produce.
+"""
 
 
 def read_answers(record: Record, location: str) -> tuple[tuple[str, ...], tuple[Part, ...]]:

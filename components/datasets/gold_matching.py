@@ -13,8 +13,8 @@ from components.records import Evidence
 from components.text.shared_passages import Coverage, SharedPassages, segments
 
 _MAX_EQUAL_DOCUMENTS = 5
-"""Most documents that add equally much to the best document. Text in more documents is boilerplate, such as a notice at
-the end of a page, and is not evidence.
+"""Maximum number of documents that add equally much to the best document. Text in more documents is boilerplate, such
+as a notice at the end of a page, and is not evidence.
 """
 
 

@@ -33,11 +33,11 @@ _SHOWN = 60
 _RAISED = re.compile(r"\s*[-+−–]?\d{1,9}\s*")
 _SPAN = re.compile(r"\d{1,4}", re.ASCII)
 _MAX_SPAN = 100
-"""Most columns or rows of a cell."""
+"""Maximum number of columns or rows of a cell."""
 _MAX_REPEATED_CHARACTERS = 1_000_000
-"""Most characters that repeated cells add to a page. Otherwise a page of spans would fill the memory."""
+"""Maximum number of characters that repeated cells add to a page. Otherwise a page of spans would fill the memory."""
 _MAX_MARKS = 1_000
-"""Most marks of an open comment that are examined."""
+"""Maximum number of marks of an open comment that are examined."""
 _PYTHON_ONLY = frozenset(("idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined", "utf-7"))
 """Python's encodings that no browser reads. Some take quadratic time, some yield unpaired surrogates."""
 

@@ -20,9 +20,9 @@ BYTE_ORDER_MARK = "\ufeff"
 _N_NAMES_SHOWN = 8
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 MAX_LINE_BYTES = 1 << 28
-"""Most bytes of a line. A longer line is not text, and would fill the memory."""
+"""Maximum bytes of a line. A longer line is not text, and would fill the memory."""
 MAX_WHOLE_FILE_BYTES = 1 << 30
-"""Most bytes of a file that is parsed as a whole, which takes several times its size in memory."""
+"""Maximum bytes of a file that is parsed as a whole, which takes several times its size in memory."""
 _REMEDY = "Correct or remove the line."
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from components.records import LazySequence
 
 MAX_CHARACTERS = 1 << 25
-"""Most characters in memory: 64 MiB of Chinese."""
+"""Maximum number of characters in memory: 64 MiB of Chinese."""
 
 _HALVES = "surrogatepass"
 """Let unpaired surrogates pass: a later check reports them with the document that contains them."""

@@ -14,7 +14,7 @@ from components.records import FactRows, Hits
 from components.text.ranking import best_columns, empty_hits
 
 _CELLS_AT_ONCE = 1 << 22
-"""Most ranks in memory at a time, of nodes and queries: 32 MiB, and several times that while they are computed."""
+"""Maximum number of ranks of nodes and queries in memory: 32 MiB, and several times that while they are computed."""
 
 _MAX_DAMPING = 0.99
 """Beyond it, the ranks need thousands of steps."""

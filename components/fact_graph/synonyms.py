@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from components.text.ranking import best_columns
 
 _CELLS_AT_ONCE = 1 << 24
-"""Most similarities in memory at a time, 64 MiB."""
+"""Maximum number of similarities in memory: 64 MiB."""
 
 _RESOLUTION = 6
 """Decimals of a similarity: BLAS sums in varying order."""

@@ -1,4 +1,4 @@
-"""The most common of several draws of one answer."""
+"""A generator that draws an answer several times and returns the most common one."""
 
 from collections import Counter
 from collections.abc import Sequence

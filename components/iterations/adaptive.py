@@ -58,7 +58,7 @@ class AdaptiveSearches:
 
     @property
     def max_searches(self) -> int:
-        """Most searches for a question."""
+        """Maximum number of searches per question."""
         return self.then.max_searches
 
     @property

@@ -158,7 +158,7 @@ class ClaimChecker:
 
     @property
     def n_requests_per_check(self) -> int:
-        """Most requests for one check."""
+        """Maximum number of requests for one check."""
         if self.entailment:
             return 0
         return self.max_claims if self.one_by_one else 1

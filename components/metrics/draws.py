@@ -67,7 +67,7 @@ class Draws:
 
 
 class _RecentDraws:
-    """The most recently used draws, up to a number of bytes."""
+    """A cache of recently used draws, up to a number of bytes."""
 
     def __init__(self) -> None:
         self._cached: OrderedDict[tuple[int, int, tuple[int, ...]], Draws] = OrderedDict()

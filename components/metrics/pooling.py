@@ -19,7 +19,7 @@ Places = NDArray[np.int64]
 
 _MIN_FIELDS = 6
 _MIN_DEGREES = 5
-"""Fewest degrees of freedom for the variance between the clusters of a matrix field."""
+"""Minimum degrees of freedom for the variance between the clusters of a matrix field."""
 
 _N_STEPS = 25
 _MAX_STEP = 2.0

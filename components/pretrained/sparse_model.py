@@ -39,7 +39,7 @@ _WINDOW_CHARACTERS = 2**20
 """Characters tokenized per call, including padding."""
 
 _MAX_LOGITS = {"cpu": 2**26, "gpu": 2**29}
-"""Most numbers of a batch by the type of device: each token has one per token of the vocabulary."""
+"""Maximum number of logits in a batch by the type of device: each token has one per token of the vocabulary."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ class IterativeSearch(Component, Protocol):
 
     @property
     def max_searches(self) -> int:
-        """Most searches for a question, with the first one, which searches for the question itself."""
+        """Maximum number of searches per question, including the first, which uses the question itself."""
 
     @property
     def n_passages(self) -> int:

@@ -36,7 +36,7 @@ _EVERY = 5
 _TOLERANCE = 1e-9
 
 _ORDERS, _MAX_SAMPLES = (3, 20), 20_000
-"""Fewest and most orders of a forecast, and their samples: the share varies less over many samples."""
+"""Minimum and maximum number of orders of a forecast, and of their samples. The share varies less over many samples."""
 
 Floats = NDArray[np.float64]
 

@@ -41,7 +41,7 @@ class TopicSource(Component, Protocol):
 
     @property
     def n_requests(self) -> int:
-        """Most requests in total if every reply can be read."""
+        """Maximum number of requests in total if every reply can be read."""
 
     def topics(self, corpus: SourceCorpus, ask: Ask) -> Sequence[Topic]:
         """Return the leaves, with distinct slugs.
@@ -73,7 +73,7 @@ class Task(Component, Protocol):
 
     @property
     def n_requests(self) -> int:
-        """Most requests for one evidence set if every reply can be read."""
+        """Maximum number of requests for one evidence set if every reply can be read."""
 
     def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDraft:
         """Return drafts of the task `name`. Every evidence set has drafts or is listed in `not_drafted`."""
@@ -89,7 +89,7 @@ class DraftGate(Component, Protocol):
 
     @property
     def n_requests(self) -> int:
-        """Most requests for one draft if every reply can be read."""
+        """Maximum number of requests for one draft if every reply can be read."""
 
     @property
     def tags(self) -> bool:

@@ -13,7 +13,7 @@ from components.records import Documents
 from components.text.shared_passages import RUN, Segment, SharedPassages, contained_number_share, segments
 
 _MAX_CANDIDATES = 20
-"""Most documents that are searched for a near copy. Text in more of them is boilerplate."""
+"""Maximum number of documents that are searched for a near copy. Text in more of them is boilerplate."""
 
 
 @dataclass(frozen=True)

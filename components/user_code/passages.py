@@ -12,7 +12,7 @@ from components.text.normalize import whole_characters
 
 MAX_PASSAGES = 1_000
 MAX_PASSAGE_CHARACTERS = 10_000_000
-"""Most characters of all passages of a reply."""
+"""Maximum number of characters of all passages of a reply."""
 
 _SHOWN_CHARACTERS = 60
 

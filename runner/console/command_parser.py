@@ -15,7 +15,7 @@ CELL = "a cell: its id, values of its axes such as retriever=bm25,top_k=2, best,
 METRIC = "e.g. ndcg@10 or SUBSET:ndcg@10 (default: the metric that ranks the sweep)"
 
 _EXAMPLE_WIDTH = 74
-"""Most columns of a line of the example. Longer examples are continued after a backslash."""
+"""Maximum number of columns of a line of the example. Longer examples are continued after a backslash."""
 
 
 class CommandParser(argparse.ArgumentParser):

@@ -215,7 +215,7 @@ class CountingAsker:
 
     @property
     def missing(self) -> Mapping[str, Tokens]:
-        """Keys of the distinct requests without a stored reply, with the most tokens that each may take."""
+        """Keys of the distinct requests without a stored reply, with the maximum number of tokens of each."""
         return self._missing
 
     def __call__(self, requests: Sequence[Request]) -> list[Answer]:

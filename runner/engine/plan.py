@@ -53,7 +53,7 @@ class Plan:
 
     @property
     def n_requests_with_repeats(self) -> int:
-        """Most requests of all kinds, including repeats after unreadable replies."""
+        """Maximum number of requests of all kinds, including repeats after unreadable replies."""
         return sum(count.n_with_repeats for count in self.requests)
 
     def summary(self) -> dict[str, Json]:

@@ -24,7 +24,7 @@ class RequestCount:
     """Requests to models behind servers that the stages of one kind will send. `title` is the kind for users.
 
     `is_exact` is true if the requests were counted from cached prompts or texts. Otherwise the count is an upper bound:
-    stored replies and equal or inapplicable requests are not subtracted. `n_with_repeats` is the most requests if
+    stored replies and equal or inapplicable requests are not subtracted. `n_with_repeats` is the maximum if
     unreadable replies are requested again.
     """
 
@@ -34,7 +34,7 @@ class RequestCount:
     is_exact: bool
     n_with_repeats: int
     tokens: Sequence[tuple[object, Tokens]] | None = ()
-    """Most tokens by component, estimated from the lengths of the texts. None if unknown."""
+    """Maximum number of tokens by component, estimated from the lengths of the texts. None if unknown."""
     tokens_with_repeats: Sequence[tuple[object, Tokens]] | None = ()
     """The same for `n_with_repeats` requests."""
     edited: Sequence[EditedModel] = ()
@@ -44,7 +44,7 @@ class RequestCount:
 
     @property
     def n_tokens(self) -> int | None:
-        """Most tokens of all components. None if unknown."""
+        """Maximum number of tokens of all components. None if unknown."""
         return None if self.tokens is None else sum(each.n_all for _, each in self.tokens)
 
     def times(self, n: int) -> "RequestCount":
@@ -67,7 +67,7 @@ def _multiply(n: int, tokens: Sequence[tuple[object, Tokens]] | None) -> Sequenc
 _Missing = dict[tuple[str, str, str], tuple[LLM, Tokens]]
 """Requests without a stored reply, by (purpose, key of the model's replies, key of the request).
 
-The values are the model and the most tokens of the request.
+The values are the model and the maximum number of tokens of the request.
 """
 
 
@@ -181,12 +181,12 @@ class _KindRequests:
     """Requests of the stages of one kind while they are counted."""
 
     exact: dict[tuple[str, str, str], int] = field(default_factory=dict)
-    """Most attempts by request."""
+    """Maximum number of attempts by request."""
     unanswered: _Missing = field(default_factory=dict)
     n_estimated: int = 0
     n_estimated_with_repeats: int = 0
     ahead: list[tuple[tuple[LLM, Tokens] | None, int]] = field(default_factory=list)
-    """Tokens of estimated requests, with their most attempts."""
+    """Tokens of estimated requests, with their maximum number of attempts."""
     requests_by_group: dict[str, "_KindRequests"] = field(default_factory=dict)
 
     def add(self, missing: _Missing, stage: AnyStage) -> None:
@@ -274,7 +274,7 @@ def _server_requests(stage: AnyStage, run: Run) -> ServerRequests | None:
 
 
 def _estimate_tokens(stage: AnyStage, run: Run) -> tuple[LLM, Tokens] | None:
-    """Return the model of a stage and the most tokens of its requests before they are written. None if unknown."""
+    """Return the model of a stage and the maximum tokens of its requests before they are written. None if unknown."""
     models = [part for part in stage.components() if isinstance(part, LLM) and is_language_model(part)]
     try:
         tokens = stage.most_tokens(run)

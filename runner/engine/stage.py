@@ -57,7 +57,7 @@ class Work(StrEnum):
 
 @dataclass(frozen=True)
 class ServerRequests:
-    """Requests that `component` sends to its server without `Run.ask`, and the most tokens that they may take.
+    """Requests that `component` sends to its server without `Run.ask`, and the maximum number of their tokens.
 
     `is_exact` is true if the requests were counted, and false if they were estimated.
     """
@@ -145,7 +145,7 @@ class Stage(_Reader, ABC, Generic[T]):
 
     @property
     def n_requests(self) -> int:
-        """Most requests to language models if nothing is cached. 0 for a stage that asks none."""
+        """Maximum number of requests to language models if nothing is cached. 0 for a stage that sends none."""
         return 0
 
     @property
@@ -154,7 +154,7 @@ class Stage(_Reader, ABC, Generic[T]):
         return ""
 
     def most_tokens(self, run: "Run") -> Tokens | None:
-        """Return the most tokens that all its requests may take, before they are written. None if that is unknown."""
+        """Return the maximum number of tokens of all its requests, before they are written. None if it is unknown."""
         return None
 
     def server_requests(self, run: "Run") -> ServerRequests | None:
@@ -191,8 +191,9 @@ class Stage(_Reader, ABC, Generic[T]):
 
     @property
     def n_attempts(self) -> int:
-        """Most requests about one item: the largest `max_attempts` of its components. 1 if the stage accepts every
-        reply.
+        """Maximum number of requests about one item: the largest `max_attempts` of its components.
+
+        1 if the stage accepts every reply.
         """
         attempts = (getattr(part, "max_attempts", 1) for part in self.components())
         return max(attempts, default=1) if self.must_read_replies else 1

@@ -19,7 +19,7 @@ from runner.launch.overrides import refuse_secrets
 from runner.results.cell_axes import parse_override_key
 
 _MAX_OPTIONS = 4
-"""Most options of a group that a message lists."""
+"""Maximum number of options of a group that a message lists."""
 
 
 def compose_config(overrides: Sequence[str]) -> dict[str, Json]:

@@ -16,7 +16,7 @@ from runner.results.cell_axes import parse_override_key
 _PLAIN = re.compile(r"[\w.,:/=+~@%*|-]*", re.ASCII)
 _QUOTED_OR_NESTED = re.compile(r"['\"\[\]{}$\\]")
 _DEEPEST = 50
-"""Most nested brackets in an override: Hydra's parser recurses into each of them."""
+"""Maximum number of nested brackets in an override: Hydra's parser recurses into each of them."""
 
 
 def quote_values(arguments: Sequence[str]) -> list[str]:

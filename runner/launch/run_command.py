@@ -38,7 +38,7 @@ _OWN_FOLDERS = ("--config-", "-cd", "-cp")
 """Options that name a user's configuration, whose search path may name packages."""
 
 _MAX_QUOTED_CHARACTERS = 300
-"""Most characters of a path that a message quotes."""
+"""Maximum number of characters of a path that a message quotes."""
 
 
 @hydra.main(  # type: ignore[untyped-decorator]

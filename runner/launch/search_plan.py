@@ -49,7 +49,7 @@ class PlannedSearch:
 
     @property
     def n_cells(self) -> int:
-        """The most cells that run."""
+        """Maximum number of cells that run."""
         return min(self.settings.n_cells, self.space.n_cells)
 
     @property

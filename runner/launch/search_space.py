@@ -25,7 +25,7 @@ _MODELS = frozenset({"llm", "embedder", "reranker"})
 """Groups whose options are models."""
 
 _SHOWN = 60
-"""Most characters of the values of an axis."""
+"""Maximum number of characters of the values of an axis."""
 
 
 @dataclass(frozen=True)

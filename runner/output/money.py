@@ -89,7 +89,7 @@ def money_lines(cells: Sequence[CellResult], spent: Spending, prices: Prices) ->
 
 
 def bound_lines(plan: Plan, budget: Budget, prices: Prices) -> list[str]:
-    """Return lines about the most that the requests of a plan may take and cost, and about budgets below that."""
+    """Return lines about the maximum tokens and cost of a plan's requests, and about budgets below them."""
     counts = [count for count in plan.requests if count.n_requests and count.n_tokens != 0]  # searches have no tokens
     if not counts:
         return []

@@ -45,7 +45,7 @@ def show_plan(console: Console, sweep: SweepPlan, *, by_stage: bool) -> None:
 
 
 def show_search(console: Console, corners: SweepPlan, head: str) -> None:
-    """Print the sizes of the data, the first line about a search, and the most requests that it sends."""
+    """Print the sizes of the data, the first line about a search, and the maximum number of its requests."""
     _show_data(console, corners.cells)
     console.print(f"[bold]Plan[/]: {head}, {_requests(corners.plan)}")
     for line in version_lines(corners.plan, ()):  # cells proposed later may use more outdated results

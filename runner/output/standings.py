@@ -21,7 +21,7 @@ from runner.results.leaderboard_order import (
 )
 
 MAX_TESTED_CELLS = 60
-"""Most cells that are tested. All pairs of cells are compared, and a sweep should not wait longer for that.
+"""Maximum number of cells that are tested. All pairs are compared, and a sweep should not wait longer for that.
 
 `python -m analysis compare` has no limit.
 """

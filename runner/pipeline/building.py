@@ -39,7 +39,7 @@ _ROOT = "components"
 _ROOTS_OF: Mapping[type, str] = {Executor: "runner.engine.executors"}
 """Packages with the classes of a kind that is not a role of the pipeline."""
 _MAX_QUOTED_CHARACTERS = 300
-"""Most characters of a value that an error quotes."""
+"""Maximum number of characters of a value that an error quotes."""
 _OPTIONS: Mapping[type, str] = {ThreeWayEncoder: ". Choose an embedder that has them: embedder=bge-m3-heads"}
 """Overrides to suggest for a kind that only a few options of a group implement."""
 _PRIMITIVES = (bool, int, float, str)

@@ -22,7 +22,7 @@ def seal_json(text: str) -> bytes:
 
 
 _MAX_BYTES = 2**29
-"""Most bytes of a file with results or progress. A larger file was written by something else."""
+"""Maximum bytes of a file with results or progress. A larger file was written by something else."""
 
 
 def read_content(path: Path) -> bytes:

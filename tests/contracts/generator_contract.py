@@ -59,7 +59,7 @@ class GeneratorContract(ComponentContract):
 
     component: Generator
     n_passage_tokens: int | None = None
-    """The most that the passages of a task hold, if the generator is to know."""
+    """Maximum number of tokens of a task's passages, if the generator is to know it."""
 
     def generate(self, model: Model, *tasks: AnswerTask) -> list[GeneratedAnswer]:
         """Answers to the tasks."""

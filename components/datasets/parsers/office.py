@@ -26,7 +26,7 @@ _SHEET_TAG = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}workshe
 _MAX_ROWS, _MAX_COLUMNS = 1_048_576, 16_384
 """The size of a sheet in Excel and LibreOffice."""
 _MAX_EMPTY_CELLS = 10_000_000
-"""Most empty cells of a workbook that are written because cells with text are right of them."""
+"""Maximum number of empty cells of a workbook that are written because cells with text are right of them."""
 
 
 @dataclass(frozen=True)

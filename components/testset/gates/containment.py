@@ -15,7 +15,7 @@ from components.testset.records import Draft, Extract, GateVerdict
 from components.text.near_duplicates import contained_share
 
 _MIN_CHARACTERS = 16
-"""Most of a shorter text may occur anywhere."""
+"""A shorter text would match by chance."""
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ class WritingTask(Protocol):
 
     @property
     def max_attempts(self) -> int:
-        """Most requests per evidence set until a reply can be read."""
+        """Maximum number of requests per evidence set until a reply can be read."""
 
 
 def write_drafts(

@@ -99,7 +99,7 @@ class TopicVoting:
 
     @property
     def n_requests(self) -> int:
-        """Most requests for one document if every reply can be read."""
+        """Maximum number of requests for one document if every reply can be read."""
         return len(self.voters) + 1
 
     def classify(

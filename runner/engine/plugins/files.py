@@ -17,7 +17,9 @@ SUFFIXES = tuple(all_suffixes())
 
 MAX_DATA_FILES = 5000
 MAX_DATA_BYTES = 256 * 2**20
-"""Most data files and bytes of a package that count by content. Above either, they count by name, size and mtime."""
+"""Maximum data files and bytes of a package that count by content. Beyond either limit, files count by name, size and
+mtime.
+"""
 
 _LEFT_OUT = re.compile(r"\..*|.*(~|\.pyo|\.tmp|\.log|\.lock)|mlflow\.db.*")
 """Names of data files that do not count."""

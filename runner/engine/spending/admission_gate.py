@@ -81,7 +81,7 @@ def model_account(model: object) -> Account:
 
 
 def most_tokens(llm: LLM, messages: Sequence[Message]) -> Tokens:
-    """Return the most tokens that a request may take, estimated from its messages and the model's fields."""
+    """Return the maximum number of tokens of a request, estimated from its messages and the model's fields."""
     n_bytes = sum(len(message.content.encode(errors="replace")) for message in messages)
     return Tokens(n_tokens_at_most(n_bytes), getattr(llm, "max_new_tokens", 0))
 

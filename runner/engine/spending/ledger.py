@@ -16,7 +16,7 @@ _GRACE_S = 10.0
 
 @dataclass(frozen=True)
 class Budget:
-    """The most that all processes of a sweep may request and pay. None means no limit.
+    """Limits on the requests, tokens and cost of all processes of a sweep. None means no limit.
 
     Tokens of prompts and completions count together. The cost is in the currency of the price lists.
     """
@@ -79,7 +79,7 @@ def read_spent(path: Path) -> Spending:
 class Ledger:
     """Spending so far, and the decision whether another attempt fits the budget.
 
-    An attempt reserves the most that it may take until it ends, estimated from text lengths, so that no budget is
+    An attempt reserves its maximum until it ends, estimated from text lengths, so that no budget is
     overdrawn. Amounts reserved by a killed process or by an unanswered attempt count against the budget, because they
     may have been charged.
     """

@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 _OWNER, _NEW, _OLD = "owner", "new", "old"
 _MAX_NAME_CHARACTERS = 60
-"""Most characters of an export's name in the hidden name: file systems allow 255 bytes."""
+"""Maximum number of characters of an export's name in the hidden name: file systems allow 255 bytes."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ LEASE_S = 20.0
 """The lease period in seconds. Longer than pauses of healthy processes, and than the delay of network file systems."""
 
 LOOKS_PER_LEASE = 8
-"""Fewest checks per lease period by a process that waits for another one.
+"""Minimum number of checks per lease period by a process that waits for another one.
 
 If it checked less often, it could not tell whether both processes were stopped together, and would never presume the
 other one dead.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from runner.pipeline.cell import Cell
 
 _MAX_HITS = 5_000_000
-"""Most hits of all samples together, because a table lists all of them."""
+"""Maximum number of hits of all samples together, because a table lists all of them."""
 
 _ANY_SAMPLE = Sample("", "", Kind.QA, "", ())
 """Every sample gets the same texts."""

@@ -196,7 +196,7 @@ class JudgedScores(
 
     @property
     def n_rounds(self) -> int:
-        """Most rounds per sample: 1, or the number of its requests if the judge asks in rounds."""
+        """Maximum number of rounds per sample: 1, or the number of its requests if the judge asks in rounds."""
         asks_again = getattr(self.metric, "n_rounds", 1) > 1
         return self.metric.n_requests_per_sample(self.n_passages) if asks_again else 1
 

@@ -24,7 +24,7 @@ from runner.pipeline.search.searching import Search, inputs_of_search
 _DEEPER = 8
 """Factor of the depth of the next search for queries that lack hits."""
 _HITS_AT_ONCE = 20_000_000
-"""Most hits of a deeper search, with 8 bytes each."""
+"""Maximum number of hits of a deeper search, with 8 bytes each."""
 
 
 class FilteredDocuments(Stage[AllowedDocuments], kind="allowed_documents", version=1, work=Work.PER_QUERY):

@@ -14,7 +14,7 @@ from components.records import Turn
 from components.text.normalize import whole_characters
 
 MAX_TEXT_CHARACTERS = 100_000
-"""Most characters of a question or an answer."""
+"""Maximum number of characters of a question or an answer."""
 MAX_PASSAGES = 1_000
 
 _QUESTION = ("question", "query", "user_query", "user_input", "user_message", "prompt", "message", "input", "text")

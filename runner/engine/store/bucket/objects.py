@@ -40,7 +40,7 @@ _PIECE = 8 << 20
 _N_CONCURRENT = 6
 _N_IN_A_ROW = 16 * _N_CONCURRENT
 _MAX_PIECES = 9_000
-"""Most pieces of an upload. S3 accepts 10,000."""
+"""Maximum number of pieces of an upload. S3 accepts 10,000."""
 
 _MAX_DELETED_TOGETHER = 1_000
 
