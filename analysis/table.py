@@ -61,10 +61,10 @@ def run(options: argparse.Namespace) -> int:
             f"{table.info.name} is not a sweep, so it has no cells to compare: {table.info.about}. "
             f"To see its numbers: python -m analysis table {table.info.name}"
         )
-    beside = published.compare_with_printed(table, metrics, results.load(options.sweep).cells)
-    show_comparison(console, beside)
+    comparison = published.compare_with_printed(table, metrics, results.load(options.sweep).cells)
+    show_comparison(console, comparison)
     if options.csv:
-        _write_csv(options.csv, beside)
+        _write_csv(options.csv, comparison)
     return 0
 
 
@@ -136,22 +136,22 @@ def _row_columns(rows: Sequence[tuple[str, Row]]) -> list[TableColumn]:
     return [TableColumn("subset", labels, is_number=False), *levels]
 
 
-def show_comparison(console: Console, beside: PrintedComparison) -> None:
+def show_comparison(console: Console, comparison: PrintedComparison) -> None:
     """Print a block per metric, then facts to know before comparing the numbers."""
     if not _in_percent(console):  # captions for print contain the name
-        console.print(f"[bold]{beside.table.info.name}[/]: {escape(beside.table.info.about)}")
-    for block in beside.blocks:
+        console.print(f"[bold]{comparison.table.info.name}[/]: {escape(comparison.table.info.about)}")
+    for block in comparison.blocks:
         if block.ours and any(line.pair for line in block.lines):
             console.print()
             scale = _Scale.for_block(block, percent=_in_percent(console))
-            title = _title(beside.table, block, scale, is_alone=_in_percent(console))
-            terminal.show_table(console, title, _block_columns(beside.table, block, scale), _marks(block))
+            title = _title(comparison.table, block, scale, is_alone=_in_percent(console))
+            terminal.show_table(console, title, _block_columns(comparison.table, block, scale), _marks(block))
     console.print()
-    for line in (*published.missing_lines(beside), *_differences(beside), *_unmatched_cells(beside)):
+    for line in (*published.missing_lines(comparison), *_differences(comparison), *_unmatched_cells(comparison)):
         console.print(escape(line))
-    for cell in beside.failed:
+    for cell in comparison.failed:
         console.print(f"[red]{cell.status}[/], not compared: {cell.cell_id}: {escape(cell.reason)}")
-    _show_source(console, beside.table)
+    _show_source(console, comparison.table)
 
 
 class _Scale(NamedTuple):
@@ -226,11 +226,11 @@ def _interval(line: PrintedLine, scale: _Scale) -> str:
     return f"{scale.format(line.low)} {scale.format(line.high)}"
 
 
-def _differences(beside: PrintedComparison) -> list[str]:
+def _differences(comparison: PrintedComparison) -> list[str]:
     """Return the settings that the table keeps fixed and in which cells differ; settings shared by all cells come
     first.
     """
-    pairs = beside.paired.pairs
+    pairs = comparison.paired.pairs
     cells: dict[str, dict[str, CellResult]] = {}
     for pair in pairs:
         for difference in pair.differences:
@@ -241,9 +241,9 @@ def _differences(beside: PrintedComparison) -> list[str]:
     return ["Settings other than the paper's:", *lines] if lines else []
 
 
-def _unmatched_cells(beside: PrintedComparison) -> list[str]:
+def _unmatched_cells(comparison: PrintedComparison) -> list[str]:
     """Return lines about cells without a row."""
-    paired = beside.paired
+    paired = comparison.paired
     cells = {
         "Cells without a row": paired.cells_without_row,
         "Cells that differ more from their row than the shown cell": paired.farther,
@@ -263,8 +263,8 @@ def _show_source(console: Console, table: PrintedTable) -> None:
     console.print(f"[dim]source: table {table.info.number} of {escape(str(paper))}[/]")
 
 
-def _write_csv(path: Path, beside: PrintedComparison) -> None:
-    records = [_record(beside.table, block, line) for block in beside.blocks for line in block.lines]
+def _write_csv(path: Path, comparison: PrintedComparison) -> None:
+    records = [_record(comparison.table, block, line) for block in comparison.blocks for line in block.lines]
     terminal.write_csv(path, records)
 
 

@@ -1,4 +1,4 @@
-"""Cost of cells beside their own work: a grid over the bundled data, one with retrieval only, then both again."""
+"""Cost of cells besides their own work: a grid over the bundled data, one with retrieval only, then both again."""
 
 from benchmarks import crud_rag, sweep
 from benchmarks.measure import Bound, Measure

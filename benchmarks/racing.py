@@ -94,7 +94,7 @@ def run_race(scores: Scores, rules: RaceRules, members: Members | None = None, c
 def simulate_race(kind: str, random: Generator, rules: RaceRules, mode: str = "") -> Raced:
     """Return the race over one simulated sweep. The noise is scaled to [0, 1].
 
-    `mode` is "targets" for three subsets beside all samples, and "cost" for two cells of every cost, the
+    `mode` is "targets" for three subsets in addition to all samples, and "cost" for two cells of every cost, the
     better ones dearer, so that half of the cells are on the front.
     """
     values = KINDS[kind](random, (_N_SAMPLES, _N_CELLS))

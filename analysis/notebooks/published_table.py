@@ -55,7 +55,7 @@ def side_by_side(sweep: analysis.Sweep, table: PrintedTable) -> tuple[PrintedCom
     """The comparison and its lines with a cell; None if the sweep has no number of the table."""
     if not pair(table, [cell for cell in sweep.results.cells if cell.status == "OK"]).pairs:
         return None, pd.DataFrame()
-    beside = compare_with_printed(table, table.metrics, sweep.results.cells)
+    comparison = compare_with_printed(table, table.metrics, sweep.results.cells)
     lines = [
         {
             "metric": block.printed,
@@ -69,34 +69,34 @@ def side_by_side(sweep: analysis.Sweep, table: PrintedTable) -> tuple[PrintedCom
             "n": line.n,
             "paper": line.number.value,
         }
-        for block in beside.blocks
+        for block in comparison.blocks
         for line in block.lines
         if block.ours and line.pair
     ]
     if all(line["ours"] is None for line in lines):
         return None, pd.DataFrame()
     frame = pd.DataFrame(lines).astype(dict.fromkeys(["ours", "low", "high", "paper"], "float64"))
-    return beside, frame.assign(difference=frame["ours"] - frame["paper"])
+    return comparison, frame.assign(difference=frame["ours"] - frame["paper"])
 
 
-beside, lines = side_by_side(sweep, table)
-if beside is None:
+comparison, lines = side_by_side(sweep, table)
+if comparison is None:
     print(f"{sweep.folder}: it has no number of the table {TABLE}, so the rest compares the demo with crud_rag/5.")
     sweep, METRIC = load_demo()
     table = read_table("crud_rag/5")
-    beside, lines = side_by_side(sweep, table)
-assert beside  # the demo has numbers of this table
+    comparison, lines = side_by_side(sweep, table)
+assert comparison  # the demo has numbers of this table
 found = list(lines.dropna(subset="ours")["metric"].unique())
 METRIC = METRIC or ("rouge_l" if "rouge_l" in found else found[0])
 shown = lines[lines["metric"] == METRIC]
 shown.round(3)
 
 # %%
-differing = {str(difference) for pair in beside.paired.pairs for difference in pair.differences}
+differing = {str(difference) for pair in comparison.paired.pairs for difference in pair.differences}
 print("other than in the paper:", *sorted(differing), sep="\n  ")
 print(
     "rows without a cell:",
-    *(" ".join(level for _, level in row) for row in beside.paired.rows_without_cell),
+    *(" ".join(level for _, level in row) for row in comparison.paired.rows_without_cell),
     sep="\n  ",
 )
 

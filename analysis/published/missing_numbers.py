@@ -11,15 +11,15 @@ from runner.results import CellResult
 _IDS = 8
 
 
-def missing_lines(beside: PrintedComparison) -> list[str]:
+def missing_lines(comparison: PrintedComparison) -> list[str]:
     """Return a line for each missing set, column and row; [] if the sweep covers the whole table."""
-    return [*_sets(beside), *_columns(beside), *_rows(beside)]
+    return [*_sets(comparison), *_columns(comparison), *_rows(comparison)]
 
 
-def _sets(beside: PrintedComparison) -> Iterator[str]:
-    cells = [pair.cell for pair in beside.paired.pairs]
-    printed = dict.fromkeys(number.subset for number in beside.table.numbers if number.subset != OVERALL)
-    for name in (*printed, *beside.table.info.paper.sets):
+def _sets(comparison: PrintedComparison) -> Iterator[str]:
+    cells = [pair.cell for pair in comparison.paired.pairs]
+    printed = dict.fromkeys(number.subset for number in comparison.table.numbers if number.subset != OVERALL)
+    for name in (*printed, *comparison.table.info.paper.sets):
         without = [cell for cell in cells if name not in cell.metrics]
         if without:
             which = "" if len(without) == len(cells) else f" in {_ids(without)}"
@@ -38,9 +38,9 @@ def _why_no_set(name: str, cell: CellResult) -> str:
     return "no sample of the sweep is in it" + (f" (dataset.limit={limit})" if limit else "")
 
 
-def _columns(beside: PrintedComparison) -> Iterator[str]:
-    paper = beside.table.info.paper
-    for block in beside.blocks:
+def _columns(comparison: PrintedComparison) -> Iterator[str]:
+    paper = comparison.table.info.paper
+    for block in comparison.blocks:
         name = paper.metrics[block.printed].published
         if not block.ours:
             option = paper.computed_by.get(block.printed, "")
@@ -53,12 +53,12 @@ def _columns(beside: PrintedComparison) -> Iterator[str]:
             yield f"Column without a number: {block.printed} ({block.ours}): {reason}"
 
 
-def _rows(beside: PrintedComparison) -> Iterator[str]:
-    paired = beside.paired
+def _rows(comparison: PrintedComparison) -> Iterator[str]:
+    paired = comparison.paired
     sound = [*(pair.cell for pair in paired.pairs), *paired.farther, *paired.cells_without_row]
     for row in paired.rows_without_cell:
         printed = ", ".join(f"{column}={level}" for column, level in row)
-        yield f"Row without a cell: {printed}: {_why_no_row(beside.table, row, sound, beside.failed)}"
+        yield f"Row without a cell: {printed}: {_why_no_row(comparison.table, row, sound, comparison.failed)}"
 
 
 def _why_no_row(table: PrintedTable, row: Row, sound: Sequence[CellResult], failed: Sequence[CellResult]) -> str:

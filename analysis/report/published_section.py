@@ -67,14 +67,14 @@ def gather(source: ReportSource) -> tuple[PublishedTable, ...]:
         if info.is_sweep and info.paper.name in names:
             table = published.read_table(name)
             try:
-                beside = published.compare_with_printed(table, table.metrics, cells)
+                comparison = published.compare_with_printed(table, table.metrics, cells)
             except DataError:  # no cell corresponds to any row, so the table is left out
                 continue
             blocks = tuple(
-                block for block in (_block(source, table, printed) for printed in beside.blocks) if block.lines
+                block for block in (_block(source, table, printed) for printed in comparison.blocks) if block.lines
             )
             if blocks:
-                differences = {str(each): None for pair in beside.paired.pairs for each in pair.differences}
+                differences = {str(each): None for pair in comparison.paired.pairs for each in pair.differences}
                 tables.append(
                     PublishedTable(name, info.about, str(info.paper), blocks, tuple(differences), tuple(info.notes))
                 )

@@ -10,7 +10,7 @@ from analysis.report import cells_section as cells
 from analysis.report import cost_section as cost
 from analysis.report import failures_section as failures
 from analysis.report import matrix_section as matrix
-from analysis.report import published_section as beside
+from analysis.report import published_section as published
 from analysis.report import reproduce
 from analysis.report import samples_section as samples
 from analysis.report import scenarios_section as scenarios
@@ -84,7 +84,7 @@ def gather(source: ReportSource) -> Report:
         failures=failed if isinstance(failed, Failures) else None,
         why_no_failures=failed if isinstance(failed, str) else "",
         samples=samples.gather(source, report_answer),
-        published=beside.gather(source),
+        published=published.gather(source),
         checks=trust.gather(source),
         reproduce=reproduce.gather(source, report_answer),
     )

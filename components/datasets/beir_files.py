@@ -1,4 +1,4 @@
-"""The files of a data set in BEIR's layout: corpus.jsonl, queries.jsonl, qrels, and reference answers beside them.
+"""The files of a data set in BEIR's layout: corpus.jsonl, queries.jsonl, qrels, and reference answers next to them.
 
 Source: Thakur et al. 2021, "BEIR: A Heterogeneous Benchmark for Zero-shot Evaluation of Information Retrieval Models".
 All errors are DataError.

@@ -69,7 +69,7 @@ def require_inside(file: Path, folders: Sequence[Path], expected: str) -> Path:
 
     A data set from another author could otherwise bring any file of this machine into prompts and results. `folders`
     themselves may be links. A file that no path in them names was named by the user, and may be anywhere. In the cache
-    of the Hugging Face hub, files of a snapshot are links to `blobs/` beside all snapshots.
+    of the Hugging Face hub, files of a snapshot are links to `blobs/` next to all snapshots.
     """
     path = os.path.normpath(file)
     folder = next((candidate for candidate in folders if Path(path).is_relative_to(os.path.normpath(candidate))), None)

@@ -84,8 +84,8 @@ class Rgb:
     def load(self) -> Benchmark:
         """Return the passages as documents, and a sample per line.
 
-        The notes count blank passages, which are left out, and correct passages beside false ones, which no prompt
-        gets. Raises ConfigError if `check` finds an error, DataError for errors in the file.
+        The notes count blank passages, which are left out, and correct passages of samples that also have false ones,
+        which no prompt gets. Raises ConfigError if `check` finds an error, DataError for errors in the file.
         """
         if problems := self.check():
             raise ConfigError(problems)
@@ -113,8 +113,9 @@ class Rgb:
 
 @dataclass(frozen=True)
 class _Passages:
-    """Relevant passages as sets of alternatives, then noise. Blank ones are counted, and so are correct ones beside
-    false ones.
+    """Relevant passages as sets of alternatives, then noise.
+
+    Blank passages are counted, and so are correct passages of samples that also have false ones.
     """
 
     relevant: Sequence[Sequence[str]]

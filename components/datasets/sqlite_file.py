@@ -17,7 +17,7 @@ _HEADER = b"SQLite format 3\0"
 _MAX_MILLIONS_OF_STEPS = 1_000
 _MAX_VALUE_BYTES = 500_000_000
 _UNWRITTEN = ("-wal", "-journal")
-"""Suffixes of files beside a database, in which SQLite keeps changes before it writes them to the database."""
+"""Suffixes of files next to a database, in which SQLite keeps changes before it writes them to the database."""
 
 
 def is_database(file: Path) -> bool:

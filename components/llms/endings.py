@@ -16,7 +16,7 @@ _WHOLE = frozenset(
     {"", "complete", "completed", "end", "end_of_text", "end_turn", "eos", "eos_token", "finish", "finished", "stop"}
     | {"function_call", "pause_turn", "stop_sequence", "tool_call", "tool_calls", "tool_use"}
 )
-"""Reasons of a text that the model ended itself. Text beside a call of a tool is whole too."""
+"""Reasons of a text that the model ended itself. Text with a call of a tool is complete too."""
 _CUT_OFF = frozenset(
     {
         "error_limit",

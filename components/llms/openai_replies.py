@@ -13,7 +13,7 @@ from components.records import Answer, AnswerState
 from components.text.thoughts import split_thoughts
 
 _THOUGHTS = ("reasoning_content", "reasoning")
-"""Names of the thoughts beside the text: in DeepSeek and vLLM, and in newer versions of vLLM and OpenRouter."""
+"""Names of the fields for thoughts: in DeepSeek and vLLM, and in newer versions of vLLM and OpenRouter."""
 
 
 def read_replies(completion: object, request_ids: Sequence[str], latency_s: float) -> list[Answer]:

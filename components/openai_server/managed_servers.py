@@ -118,7 +118,7 @@ def _start(command: Callable[[int], Sequence[str]], folder: Path, start_timeout_
                     f"at {address}/health. {_log_end(log)}"
                 )
             time.sleep(_LOOK_EVERY_S)
-    except KeyboardInterrupt:  # a notebook goes on afterwards, and would start another server beside this one
+    except KeyboardInterrupt:  # a notebook goes on afterwards, and would start a server in addition to this one
         process.terminate()
         raise
     return address

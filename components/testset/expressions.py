@@ -45,7 +45,7 @@ class ComputedValue:
 def compute(expression: str) -> ComputedValue:
     """Evaluate an expression of numbers with + - * / ** (also × ÷ ^) and brackets.
 
-    It may contain percent signs, thousands separators, units of ten thousand, and a currency or another unit beside a
+    It may contain percent signs, thousands separators, units of ten thousand, and a currency or another unit next to a
     number. If it contains equals signs, the first part with an operator counts.
 
     Raises UnreadableExpression for anything else, more than `MAX_CHARACTERS` characters, exponents above 200, a

@@ -5,14 +5,14 @@ import re
 from components.text.normalize import answer_form
 
 _UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-"""Kana and Chinese characters. Their words are not separated by spaces, so a space beside one has no meaning."""
+"""Kana and Chinese characters. Their words are not separated by spaces, so a space next to one has no meaning."""
 _MEANINGLESS_SPACE = re.compile(rf"(?<=[{_UNSPACED}]) | (?=[{_UNSPACED}])")
 _LETTER = re.compile(rf"[^\W{_UNSPACED}]")
 """Letters and digits whose words are separated by spaces."""
 
 
 def form_to_search(text: str) -> str:
-    """Return the text's `answer_form`, without spaces beside characters that need none."""
+    """Return the text's `answer_form`, without spaces next to characters that need none."""
     return _MEANINGLESS_SPACE.sub("", answer_form(text))
 
 
@@ -34,5 +34,5 @@ def contains(form: str, wording: str) -> bool:
 
 
 def _belongs_to_word(beside: str, marks: str) -> bool:
-    """Return True if the character beside a word belongs to the word; "" is the end of the text."""
+    """Return True if the character next to a word belongs to the word; "" is the end of the text."""
     return bool(beside) and (beside in marks or _LETTER.match(beside) is not None)

@@ -21,7 +21,7 @@ class CallsUserCode:
 
     The code of the package is part of the keys of all replies. `revision` stands for what the code does not show, such
     as the state of an index or a prompt on a server. A call that takes longer than `timeout_s` fails. Its thread cannot
-    be ended, and continues beside the later calls.
+    be ended, and continues during later calls.
     """
 
     parameters: Parameters = field(hash=False)

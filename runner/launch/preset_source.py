@@ -12,7 +12,7 @@ CONF = "pkg://conf"
 class PackageAsGroup(ConfigSource):  # type: ignore[misc]
     """`group://name`: the files of the package `name` as options of the group `name`, and nothing else.
 
-    With Hydra's `pkg://`, the files would be primary configs, or every folder beside the package would be a group.
+    With Hydra's `pkg://`, the files would be primary configs, or every folder next to the package would be a group.
     """
 
     def __init__(self, provider: str, path: str) -> None:

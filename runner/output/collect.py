@@ -40,7 +40,7 @@ Files = dict[str, bytes]
 def collect_cell(
     cell: PlannedCell, runs: Mapping[str, StageRun], store: Store, settings: RunSettings, headline: str, folder: Path
 ) -> tuple[CellResult, Files]:
-    """Return the result of a cell, and the content of files to write beside it.
+    """Return the result of a cell, and the content of files to write next to it.
 
     `samples.parquet` is copied or linked from the store into `folder` here. A cell whose last stage failed has a reason
     and a traceback instead of numbers.
@@ -173,7 +173,7 @@ def _too_many_failures(summary: Mapping[str, Json], max_failure_rate: float) -> 
     causes = summary["commonest_errors"] | {name: counts["commonest_error"] for name, counts in judges.items()}
     for name, entry in summary["metrics"].get(OVERALL, {}).items():
         failed[name] = entry["n_excluded"].get(ScoreState.FAILED, 0)
-    # The class "other" says nothing by itself. Beside other classes it completes their sum.
+    # The class "other" says nothing by itself. With other classes, it completes their sum.
     has_classes = set(summary["errors"]) != {ErrorClass.OTHER}
     by_class = {"answers": error_counts(summary["errors"]) if has_classes else ""}
     return [

@@ -30,7 +30,7 @@ def tracking_lock(uri: str, results_dir: Path) -> AbstractContextManager[None]:
 
 
 def lock_file(uri: str, results_dir: Path) -> Path:
-    """Return the lock's path: beside a local database, or in the folder of results for a server."""
+    """Return the lock's path: next to a local database, or in the folder of results for a server."""
     file = database_file(uri)
     return results_dir / ".mlflow.lock" if file is None else file.with_name(f".{file.name}.lock")
 
@@ -48,7 +48,7 @@ def open_client(uri: str) -> Client:
     if not file.exists() or not file.stat().st_size:
         with _create_atomically(file) as unfinished:
             _close(MlflowClient(f"{_SQLITE}{unfinished}"))
-    for path in (file, file.parent):  # SQLite creates a journal beside the database
+    for path in (file, file.parent):  # SQLite creates a journal next to the database
         if not os.access(path, os.W_OK):
             raise DataError(f"{path}: no write permission. Make it writable (chmod g+w), or name another database.")
     try:

@@ -89,7 +89,7 @@ class Tracker:
             self._parent = self._start(read_sweep(sweep_dir))
 
     def _experiment(self, uri: str, name: str) -> str:
-        """Return the id of the experiment. A new one in a local database has its artifacts beside the database."""
+        """Return the id of the experiment. A new one in a local database has its artifacts next to the database."""
         experiment = self._client.get_experiment_by_name(name)
         if experiment:
             require_named_server(uri, experiment.artifact_location)

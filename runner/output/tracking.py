@@ -25,7 +25,7 @@ _ENCODED = re.compile("%[0-9A-Fa-f]{2}")
 
 
 def default_uri(results_dir: Path) -> str:
-    """Return the URI of a SQLite file beside the folder of results."""
+    """Return the URI of a SQLite file next to the folder of results."""
     return f"{_DATABASE}{(results_dir.resolve().parent / 'mlflow.db').as_posix()}"
 
 

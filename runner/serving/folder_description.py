@@ -50,7 +50,7 @@ class Description:
     """One `pipeline.json`.
 
     `axes` are those that influence an answer, by short name. `components` are the configuration nodes that answering
-    uses, by field of the cell. `model_folders` maps places in them ("retriever.embedder.model") to folders beside the
+    uses, by field of the cell. `model_folders` maps places in them ("retriever.embedder.model") to folders next to the
     file. `pool` is the data set of the examples in prompts, or {} if the prompts have no examples. `rerankers` is the
     chosen candidate by set, if there was a choice; "" is for questions of no set.
     """

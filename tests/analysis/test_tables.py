@@ -189,8 +189,8 @@ class TestBeside:
     def test_table_block_fits_into_100_columns(self, folder: Path) -> None:
         cells = tuple(tables.results.load(str(folder)).cells)
         output = io.StringIO()
-        beside = published.compare_with_printed(published.read_table("crud_rag/7"), ["bleu"], cells)
-        tables.show_comparison(Console(file=output, width=100), beside)
+        comparison = published.compare_with_printed(published.read_table("crud_rag/7"), ["bleu"], cells)
+        tables.show_comparison(Console(file=output, width=100), comparison)
         block = output.getvalue().split("\n\n")[1]
         assert "read/qa_1doc" in block
         assert "-0.0235" in block

@@ -29,8 +29,8 @@ def find_quote(quote: str, texts: Sequence[str]) -> list[QuotePlace]:
     4. Fuzzy: at least 95 % of the folded characters (Indel ratio), at most 5 non-overlapping places in each text.
 
     Beyond way 1, the quote and the place must have the same numbers and negations. In all ways, a place must not begin
-    or end within a number or a word, or beside a negation that it leaves out. Return [] for a quote without a letter or
-    digit.
+    or end within a number or a word, or next to a negation that it leaves out. Return [] for a quote without a letter
+    or digit.
     """
     if not fold(quote).text:
         return []

@@ -32,7 +32,7 @@ _CHINESE = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _MEANINGLESS_BLANK = re.compile(
     rf"(?<=[{_CHINESE}])\s+|\s+(?=[{_CHINESE}])|(?<=[\d.,])\s+(?=[\d.,%‰])|[\u00ad\u200b-\u200f\u2060\ufeff]"
 )
-"""White space beside Chinese characters and within numbers, and invisible characters."""
+"""White space next to Chinese characters and within numbers, and invisible characters."""
 
 _NUMERIC = re.compile(rf"[\d{CHINESE_NUMERALS}%‰]")
 _NUMBER_GOES_ON = re.compile(rf"[.,]?\d|\s*[%‰]|[{CHINESE_NUMERALS}]")
@@ -48,7 +48,7 @@ def numbers(text: str) -> list[str]:
 
     Numbers in digits have their sign, point and percent sign, without thousands separators and white space.
     """
-    # A percent sign between two numbers would be dropped with the marks beside it.
+    # A percent sign between two numbers would be dropped with the marks next to it.
     return _NUMBER.findall(mark_numbers(_PERCENT.sub(r"\g<0> ", _plain(text))))
 
 
@@ -72,7 +72,7 @@ def _digits(text: str) -> list[str]:
 
 
 def is_cut_off(text: str, start: int, end: int) -> bool:
-    """Return True if text[start:end] begins or ends within a number or a word of letters, or beside a negation."""
+    """Return True if text[start:end] begins or ends within a number or a word of letters, or next to a negation."""
     before = _narrow(text[max(0, start - _N_BESIDE) : start])
     after = _narrow(text[end : end + _N_BESIDE])
     inner = _narrow(text[start:end])

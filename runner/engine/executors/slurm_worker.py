@@ -1,7 +1,7 @@
 """Code of a Slurm job: a supervisor with a heartbeat, and a child process that computes.
 
 The supervisor never computes. It writes heartbeats, records how workers die, and ends with the driver, even if the
-worker is busy. It writes a second journal beside the worker's, with one empty line per heartbeat:
+worker is busy. It writes a second journal next to the worker's, with one empty line per heartbeat:
 
     journals/<worker>.life     {"hello": host}  {"refused": why}  {"died": exit code, ...}  {"left": why}
 """
@@ -79,7 +79,7 @@ class Assignment:
 def supervise(assignment: Assignment) -> None:
     """Work until the driver ends or is silent, or until the job is signalled to end. Does not return.
 
-    On a return, submitit would write the result beside a queue that may have been removed.
+    On a return, submitit would write the result next to a queue that may have been removed.
     """
     mask_output()
     with suppress(FileNotFoundError):  # the queue was removed: the driver has ended

@@ -79,7 +79,7 @@ class Heartbeat:
         if not folder.is_dir():
             folder.mkdir(parents=True, exist_ok=True)
             with suppress(PermissionError):  # another user created it, with the same permissions
-                # Users who can write beside the folder can then write heartbeats.
+                # Users who can write next to the folder can then write heartbeats.
                 folder.chmod(stat.S_IMODE(folder.parent.stat().st_mode))
         self._files[folder] = _create_file(folder / _new_name())
         if self._thread is None or interval_s < self._interval_s:

@@ -367,7 +367,7 @@ class Store:
         return abandoned_locks(self.root / "locks", self.writers)
 
     def find_half_written(self) -> list[Path]:
-        """Return the files beside replies and scores that a process is writing, or that a killed one left.
+        """Return the files next to replies and scores that a process is writing, or that a killed one left.
 
         They have hidden names until they are complete.
         """

@@ -4,7 +4,7 @@
     <folder>/owner                     the name of that record, and the store
     <folder>/new, <folder>/old         the export being written; the export before it, while it is replaced
 
-The folder is beside the export, wherever that is, under a hidden name. A killed process leaves the folder and its
+The folder is next to the export, wherever that is, under a hidden name. A killed process leaves the folder and its
 record. The next export and `prune` remove both once the writer has ended (see `runner.engine.store.writers`). They
 remove only folders that contain the record's name, whatever a record claims.
 """
@@ -75,7 +75,7 @@ class UnfinishedExports:
 
     @contextmanager
     def begin(self, out: Path) -> Iterator[HalfExport]:
-        """Create an empty folder `new` beside the existing folder `out`. Everything is removed at the end.
+        """Create an empty folder `new` next to the existing folder `out`. Everything is removed at the end.
 
         Raises OSError if a folder or the record cannot be written.
         """
@@ -143,7 +143,7 @@ class UnfinishedExports:
 
 
 def exports_beside(out: Path) -> list[tuple[Path, str]]:
-    """Return unfinished exports beside `out`, each with the store that has its record.
+    """Return unfinished exports next to `out`, each with the store that has its record.
 
     The store is "" for an export of an earlier version, which left no record.
     """
@@ -173,5 +173,5 @@ def _name_beside(out: Path) -> str:
 
 
 def _name_pattern(out: Path) -> "re.Pattern[str]":
-    """Return the pattern of hidden names beside an export, including the `tempfile` names of earlier versions."""
+    """Return the pattern of hidden names next to an export, including the `tempfile` names of earlier versions."""
     return re.compile(rf"\.{re.escape(out.name[:_MAX_NAME_CHARACTERS])}\.[a-z0-9_]{{8}}")

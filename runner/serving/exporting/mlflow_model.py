@@ -27,7 +27,7 @@ _EXAMPLE = {"input": [{"role": "user", "content": "Hello!"}]}
 
 
 def write_model(folder: Path, needed: Requirements, created: str) -> None:
-    """Write MLflow's own files beside the code and the pipeline in `folder`/model.
+    """Write MLflow's own files next to the code and the pipeline in `folder`/model.
 
     `created` is recorded as the time, so that equal cells give equal files. MLflow asks a model "Hello!" while saving
     it, which may cost money, and copies its files. So we save an agent that answers nothing and has no files, and

@@ -1,6 +1,6 @@
 """python -m runner.datasets fetch NAME: a published data set in a separate folder, whole or not at all.
 
-Everything is written to `NAME/.partial`. The last step renames the finished set to its revision. A manifest beside the
+Everything is written to `NAME/.partial`. The last step renames the finished set to its revision. A manifest next to the
 files records revisions, licences, and the SHA-256 of what was downloaded and of what was made from it.
 """
 

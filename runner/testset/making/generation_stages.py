@@ -1,7 +1,7 @@
 """The stages of a run: topics, votes, evidence, drafts, gates.
 
-No stage depends on the outcomes of stages beside it. The store therefore has the results of a wave even if other tasks
-or gates were requested then, and another threshold recomputes only what it changes.
+No stage depends on the outcomes of other stages of the same wave. The store therefore has the results of a wave even if
+other tasks or gates were requested then, and another threshold recomputes only what it changes.
 """
 
 from dataclasses import dataclass, replace
