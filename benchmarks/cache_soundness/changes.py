@@ -23,7 +23,7 @@ _NOT_OF_THE_GRAPH = frozenset({"tracking", "experiment", "executor", "prices", "
 """Groups that define where and how a cell is run and reported. No stage reads them."""
 
 _MODEL_FIELDS = frozenset({"base_url", "class_path", "revision"})
-"""Fields of components that load a model or ask a server."""
+"""Fields of components that load a model or use a server."""
 
 _TOGETHER = tuple(inspect.signature(combination_problems).parameters)
 
@@ -49,7 +49,7 @@ class Change:
 
 
 def is_model_free(cell: Cell) -> bool:
-    """Return True if no component of the cell loads a model or asks a server."""
+    """Return True if no component of the cell loads a model or uses a server."""
     others = [part for part in parts_of(cell) if part is not cell.pipeline or not cell.pipeline.is_built_in]
     return not any(hasattr(part, name) for part in others for name in _MODEL_FIELDS)
 

@@ -21,8 +21,8 @@ def write_texts(
 ) -> list[AskedText]:
     """Return the model's reply to each of the messages, which fill `instruction`; `topics` describe them.
 
-    A blank, refused or truncated reply is unreadable, and so is one that copies a heading of `instruction`: the model
-    is asked again with `reminder`, up to `max_attempts` times in all.
+    A blank, refused or truncated reply is unreadable, and so is one that copies a heading of `instruction`: the request
+    is repeated with `reminder`, up to `max_attempts` attempts in total.
     """
 
     def read(reply: str) -> str | None:

@@ -27,9 +27,9 @@ class SentencesByModel:
 
     `instruction` has the placeholders {question}, {sentences} (numbered from 1) and {n}, their number. The reply is a
     JSON object with a list `sentences`, which may be empty: the prompt then has no passages. A reply that names an
-    unknown sentence is unreadable: the model is asked again with `reminder`, up to `max_attempts` times in all. After
-    that, or after a failed request, the passages stay whole. Source: Xu et al. 2024, "RECOMP", section 3: compression
-    by selection, empty if nothing helps. The selection by a prompt is ours.
+    unknown sentence is unreadable: the request is repeated with `reminder`, up to `max_attempts` attempts in total.
+    After that, or after a failed request, the passages stay whole. Source: Xu et al. 2024, "RECOMP", section 3:
+    compression by selection, empty if nothing helps. The selection by a prompt is ours.
     """
 
     llm: LLM

@@ -39,8 +39,8 @@ class WrittenQueries:
     The reply is a JSON object with a list `texts`. With `takes_plain_text`, a reply without JSON is the text, if there
     is a single query; small models reply like this. Instead of a list, a single query may be a string. Placeholders
     copied from the form in `instruction` are not texts, and neither is a plain text with a heading of `instruction`. A
-    reply without text is unreadable: the model is asked again with `reminder`, up to `max_attempts` times in all. After
-    that, the question is the query. Texts beyond `n_texts` are ignored. Sources: docs/steps.md.
+    reply without text is unreadable: the request is repeated with `reminder`, up to `max_attempts` attempts in total.
+    After that, the question is the query. Texts beyond `n_texts` are ignored. Sources: docs/steps.md.
     """
 
     llm: LLM

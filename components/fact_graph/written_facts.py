@@ -28,9 +28,9 @@ class WrittenFacts:
     """Up to `max_facts` facts per chunk, which a language model reads from it: (subject, relation, object).
 
     `instruction` has the placeholder {passage}, and may have {title}, the title of the document. The reply is a JSON
-    object with a list `facts` of lists of three texts; see `read_facts`. After an unreadable reply the model is asked
-    again with `reminder`, up to `max_attempts` times in all. A chunk without a readable reply has no facts. A blank
-    chunk has none either, and the model is not asked.
+    object with a list `facts` of lists of three texts; see `read_facts`. After an unreadable reply the request is sent
+    again with `reminder`, up to `max_attempts` attempts in total. A chunk without a readable reply has no facts. A
+    blank chunk has none either, and no request is sent.
     """
 
     llm: LLM

@@ -34,7 +34,7 @@ class Outcome(StrEnum):
       words. A truncated answer may be RIGHT, or WRONG by its numbers;
     - RIGHT, PARTLY, WRONG: by the references;
     - TYPICAL, LOW: relative to the answers of a sweep to a subset. LOW is the lowest quarter;
-    - NOT_JUDGED: the model was not asked, or no rule decides.
+    - NOT_JUDGED: no request was sent, or no rule decides.
     """
 
     ERROR = "error"

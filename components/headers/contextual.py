@@ -16,8 +16,8 @@ class ContextualHeader:
     """A sentence or two about each chunk, written by a model that reads the whole document.
 
     `instruction` has placeholders for {document}, {chunk} and {title}. Put {document} before {chunk}: a server with a
-    prefix cache then reads each document once. After an unreadable reply the model is asked again with `reminder`, up
-    to `max_attempts` times in all. A chunk without a readable reply has no header.
+    prefix cache then reads each document once. After an unreadable reply the request is repeated with `reminder`, up
+    to `max_attempts` attempts in total. A chunk without a readable reply has no header.
 
     Source: Anthropic 2024, "Introducing Contextual Retrieval".
     """

@@ -29,9 +29,9 @@ class AskedSearches:
     the model wrote before, one text per line. The model reads `n_passages` new passages of each search. The reply is a
     JSON object with the text `next`, or with `done`: true. With `with_thoughts`, it also has a `thought`, which
     precedes its text among the steps. A reply that has none of them, with more than 2,000 characters in one of them, or
-    with a copy of the form in `instruction` is unreadable: the model is asked again with `reminder`, up to
-    `max_attempts` times in all. The search also ends if the text repeats the question or an earlier text, because it
-    would find the same again. Sources: docs/steps.md.
+    with a copy of the form in `instruction` is unreadable: the request is repeated with `reminder`, up to
+    `max_attempts` attempts in total. The search also ends if the text repeats the question or an earlier text, because
+    it would find the same again. Sources: docs/steps.md.
     """
 
     llm: LLM

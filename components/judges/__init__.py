@@ -1,1 +1,1 @@
-"""Metrics that score answers and passages by asking a language model."""
+"""Metrics that score answers and passages with a language model."""

@@ -64,7 +64,7 @@ class ClaimExtractor:
     """Splits texts into claims. `claim_prompt` has placeholders for {question} and {text}.
 
     A text with more than `max_claims` claims is UNPARSABLE. A reply that cannot be read is requested again with
-    `reminder`, up to `max_attempts` times in total.
+    `reminder`, up to `max_attempts` attempts in total.
     """
 
     system: str
@@ -127,7 +127,7 @@ class ClaimChecker:
 
     With `one_by_one`, each claim is checked in a separate request. `entailment` checks claims in place of the
     language model. A reply without exactly one verdict per claim is requested again with `reminder`, up to
-    `max_attempts` times in total.
+    `max_attempts` attempts in total.
     """
 
     system: str

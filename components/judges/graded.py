@@ -56,9 +56,9 @@ class Graded:
     the metric does not apply are NOT_APPLICABLE. Samples without a usable reply are FAILED or UNPARSABLE.
     `not_applicable_grade` is the grade by which a judge excludes a single answer.
 
-    If a reply is not a valid grade, the judge is asked again with `reminder`, up to `max_attempts` times in total. Then
-    the sample is UNPARSABLE. `prompt_version` names the wording for readers of the results. The prompt texts are part
-    of the identity in any case.
+    If a reply is not a valid grade, the request is repeated with `reminder`, up to `max_attempts` attempts in total.
+    Then the sample is UNPARSABLE. `prompt_version` names the wording for readers of the results. The prompt texts are
+    part of the identity in any case.
     """
 
     name: str

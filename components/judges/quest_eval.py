@@ -36,7 +36,7 @@ class QuestEval:
 
     `question_prompt` has a placeholder for {text}. `answer_prompt` has placeholders for {text}, {questions} and
     {cannot_infer}, which is the first phrase of `cannot_infer`. The other phrases are recognised too. If a reply lacks
-    an answer, the judge is asked again with `reminder`, up to `max_attempts` times in total. Then the sample is
+    an answer, the request is repeated with `reminder`, up to `max_attempts` attempts in total. Then the sample is
     UNPARSABLE. `tokenizer` splits answers for the F1 of the plain precision.
 
     `questions_file` is a published file of questions and reference answers, or a folder of them ("" for none). Samples

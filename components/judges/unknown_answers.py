@@ -26,7 +26,7 @@ _SUBJECT_IN_ENGLISH = re.compile(r"^\s*(?:this|that|it|the answer|the question)?
 class Phrases:
     """Phrases that replace an answer that the text does not give, such as ("无法推断",).
 
-    The prompt asks models for the first phrase.
+    The prompt requests the first phrase.
     """
 
     phrases: tuple[str, ...]

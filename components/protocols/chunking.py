@@ -83,11 +83,11 @@ class HeaderWriter(Component, Protocol):
 
 @runtime_checkable
 class AskingHeaderWriter(Component, Protocol):
-    """A header writer that asks a language model."""
+    """A header writer that sends requests to a language model."""
 
     @property
     def llm(self) -> "LLM":
-        """The language model that it asks."""
+        """The language model of its requests."""
 
     def write_by_asking(self, documents: Documents, chunks: Spans, ask: "Ask") -> list[AskedText]:
         """Return the outcome of the request for each chunk. A chunk whose outcome has no text gets no header."""

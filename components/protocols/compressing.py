@@ -18,11 +18,11 @@ class Compressor(Component, Protocol):
 
 @runtime_checkable
 class AskingCompressor(Component, Protocol):
-    """A compressor that asks a language model, once per query with passages that are not blank."""
+    """A compressor with a language model: one request per query with passages that are not blank."""
 
     @property
     def llm(self) -> LLM:
-        """The language model that it asks."""
+        """The language model of its requests."""
 
     def compress_by_asking(
         self, queries: Sequence[str], passages: Sequence[Sequence[str]], ask: Ask

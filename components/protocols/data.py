@@ -75,14 +75,14 @@ class Refinement(Component, Protocol):
 
 @runtime_checkable
 class AskingRefinement(Component, Protocol):
-    """A refinement that asks a language model about documents."""
+    """A refinement of documents that sends requests to a language model."""
 
     @property
     def llm(self) -> "LLM":
-        """The language model that it asks."""
+        """The language model of its requests."""
 
     def refine_by_asking(self, documents: Documents, ask: "Ask") -> tuple[RefinedDocuments, list[AskedText]]:
-        """Return each document refined, and the outcomes for the documents that it asked about.
+        """Return each document refined, and the outcomes for the documents with requests.
 
         A document stays unchanged if its request failed, or if its reply cannot be parsed after a retry.
         """

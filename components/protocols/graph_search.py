@@ -18,7 +18,7 @@ class FactReader(Component, Protocol):
 
     @property
     def llm(self) -> LLM:
-        """The language model that it asks."""
+        """The language model of its requests."""
 
     def read_facts(self, chunks: Passages, ask: Ask) -> list[FactsOfChunk]:
         """Return the outcome of the request for each chunk. At most one request is sent per chunk, not counting

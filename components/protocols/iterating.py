@@ -14,7 +14,7 @@ class IterativeSearch(Component, Protocol):
 
     @property
     def llm(self) -> LLM:
-        """The language model, asked at most once per question and search, not counting retries."""
+        """The language model. Gets at most one request per question and search, not counting retries."""
 
     @property
     def max_searches(self) -> int:
@@ -26,7 +26,7 @@ class IterativeSearch(Component, Protocol):
 
     @property
     def decides_first(self) -> bool:
-        """True if the model is also asked before the first search. Without a query, it then finds nothing."""
+        """True if a request also precedes the first search. Without a query, it then finds nothing."""
 
     def decide(self, trails: Sequence[SearchTrail], ask: Ask) -> list[NextSearch]:
         """Return the next search per trail, from one call of `ask` per attempt.

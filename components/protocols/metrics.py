@@ -129,11 +129,11 @@ JudgePreparation = Mapping[str, Json]
 
 @runtime_checkable
 class JudgedMetric(Metric, Protocol):
-    """A metric that asks a language model to judge answers, or the passages in their prompts."""
+    """A metric with which a language model judges answers, or the passages in their prompts."""
 
     @property
     def llm(self) -> LLM:
-        """The language model that it asks."""
+        """The language model of its requests."""
 
     @property
     def reads_answers(self) -> bool:

@@ -22,11 +22,11 @@ class QueryVariant(Component, Protocol):
 
 @runtime_checkable
 class AskedVariant(Component, Protocol):
-    """A way from a sample to its queries that asks a language model."""
+    """Derives queries from a sample with requests to a language model."""
 
     @property
     def llm(self) -> "LLM":
-        """The language model, asked at most once per sample, not counting retries of unreadable replies."""
+        """The language model. Gets at most one request per sample, not counting retries of unreadable replies."""
 
     @property
     def gives_one_query(self) -> bool:

@@ -43,11 +43,11 @@ class SlowReranker(Reranker, Protocol):
 
 @runtime_checkable
 class ListReranker(Component, Protocol):
-    """A component that reorders the hits of each query by asking a language model about them."""
+    """A component that reorders the hits of each query by requests to a language model."""
 
     @property
     def llm(self) -> "LLM":
-        """The language model that it asks."""
+        """The language model of its requests."""
 
     @property
     def depth(self) -> int:

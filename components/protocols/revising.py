@@ -17,7 +17,7 @@ class Reviser(Component, Protocol):
 
     @property
     def llm(self) -> LLM:
-        """The language model that it asks."""
+        """The language model of its requests."""
 
     @property
     def n_requests(self) -> int:

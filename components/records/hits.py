@@ -75,7 +75,7 @@ class AllowedDocuments:
 class Expansion:
     """One or more texts that a language model wrote to search instead of a sample's question.
 
-    The only query is the question itself if the model was not asked (`is_asked` False) or gave no usable text. `unread`
+    The only query is the question itself if no request was sent (`is_asked` False) or gave no usable text. `unread`
     then says why its reply could not be parsed, or `failed` why the request failed; "" if neither happened.
     """
 
@@ -89,7 +89,7 @@ class Expansion:
 class NextSearch:
     """A language model's decision after a search: the text to search for next, "" if the search ends.
 
-    `thought` is the other text that it wrote, or "". The search also ends if the model was not asked (`is_asked`
+    `thought` is the other text that it wrote, or "". The search also ends if no request was sent (`is_asked`
     False), or gave no usable reply. `unread` then says why its reply could not be parsed, or `failed` why the request
     failed; "" if neither happened.
     """

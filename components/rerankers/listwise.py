@@ -37,9 +37,9 @@ class Listwise:
 
     `instruction` has the placeholders {question}, {passages} (numbered from 1) and {n}, their number. The reply is a
     JSON object with a list `ranking`, or a chain such as [2] > [1]. Hits that it leaves out follow the others in their
-    previous order. A reply that names a hit twice, or an unknown hit, is unreadable: the model is asked again with
-    `reminder`, up to `max_attempts` times in all. After that, the order in this window stays. After a failed request,
-    the query keeps the order that it had by then.
+    previous order. A reply that names a hit twice, or an unknown hit, is unreadable: the request is repeated with
+    `reminder`, up to `max_attempts` attempts in total. After that, the order in this window stays. After a failed
+    request, the query keeps the order that it had by then.
     """
 
     llm: LLM

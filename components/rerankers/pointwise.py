@@ -23,8 +23,8 @@ class Pointwise:
     Rankers via Scoring Fine-Grained Relevance Labels", in the variant that reads grades and no probabilities.
 
     `instruction` has the placeholders {question} and {passage}. The reply is a JSON object with a `grade`. A reply
-    without one of the grades is unreadable: the model is asked again with `reminder`, up to `max_attempts` times in
-    all. A hit with an unreadable grade or a failed request keeps its place.
+    without one of the grades is unreadable: the request is repeated with `reminder`, up to `max_attempts` attempts in
+    total. A hit with an unreadable grade or a failed request keeps its place.
     """
 
     llm: LLM

@@ -27,10 +27,10 @@ class AbstainIfUnsupported:
 
     `instruction` has the placeholders {question}, {passages} (numbered from 1) and {answer}. The reply is a JSON object
     with `reason` and the Boolean `supported`. An unreadable reply is requested again with `reminder`, up to
-    `max_attempts` times in all. After that, or after a failed request, the answer stays. Without passages, the answer
-    is replaced without a request. An answer that abstains already (`components.text.refusals`) is not checked. Source:
-    Asai et al. 2024, "Self-RAG", section 3: a critique of the support by passages, by a prompt instead of a trained
-    model. The abstention is ours.
+    `max_attempts` attempts in total. After that, or after a failed request, the answer stays. Without passages, the
+    answer is replaced without a request. An answer that abstains already (`components.text.refusals`) is not checked.
+    Source: Asai et al. 2024, "Self-RAG", section 3: a critique of the support by passages, by a prompt instead of a
+    trained model. The abstention is ours.
     """
 
     llm: LLM

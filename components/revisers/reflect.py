@@ -30,8 +30,8 @@ class Reflect:
 
     `check_instruction` has the placeholders {question}, {passages} (numbered from 1) and {answer}. The reply is a JSON
     object with the lists `unsupported` and `missing`. `revise_instruction` also has {unsupported} and {missing}, one
-    statement per line. An unreadable reply is requested again with `reminder`, up to `max_attempts` times in all. The
-    first answer stays if the check has no readable reply, if the revision has none, or if there are no passages.
+    statement per line. An unreadable reply is requested again with `reminder`, up to `max_attempts` attempts in total.
+    The first answer stays if the check has no readable reply, if the revision has none, or if there are no passages.
 
     With `checks_again`, the revised answers are checked by the same request. That changes no answer.
     Source: Asai et al. 2024, "Self-RAG", section 3: a critique of the support by passages, by a prompt instead of a

@@ -1,4 +1,4 @@
-"""The service through which every role asks a language model, such as generators and judges.
+"""The service that sends the requests of every role to language models, such as generators and judges.
 
 Replies are stored **by request**: under everything that the model reads (its identity, the purpose, the messages, the
 draw). The other samples of the data set do not matter. An added question, a new topic, a corrected reference or a
@@ -78,7 +78,7 @@ class StoredReplies(Protocol):
 
 
 class Asker:
-    """Asks one model for one purpose, stores the replies, and counts requests and tokens."""
+    """Sends requests to one model for one purpose, stores the replies, and counts requests and tokens."""
 
     def __init__(
         self, llm: LLM, replies: StoredReplies, report: Report, note_files: Callable[[], None] = lambda: None
@@ -97,7 +97,7 @@ class Asker:
         self._n_cached_tokens = 0
 
     def __call__(self, requests: Sequence[Request]) -> list[Answer]:
-        """Return one answer per request, in order. Equal requests are asked once.
+        """Return one answer per request, in order. Equal requests are sent once.
 
         Failed answers are not stored: the next run asks again. Raises ComponentError if the model leaves a request
         unanswered.
@@ -141,7 +141,7 @@ class Asker:
         time.sleep(_WAIT_S)
 
     def _ask(self, requests: Mapping[str, Request]) -> Iterator[Answer]:
-        """Ask the model and yield each answer once it is stored.
+        """Send the requests and yield each answer once it is stored.
 
         Raises ComponentError if the model leaves a request unanswered, if `checked_answers` refuses an answer, or if a
         file changed that the model reads. Raises BudgetReached after the answers to all requests already sent.
@@ -200,7 +200,7 @@ class Asker:
 
 
 class CountingAsker:
-    """Answers from the stored replies without asking, and counts the missing replies.
+    """Answers from the stored replies without requests, and counts the missing replies.
 
     A missing reply becomes an answer with state ERROR. A judge repeats a request only after an unreadable reply, so the
     count covers only the first round.
@@ -262,8 +262,8 @@ def replies_key(llm: LLM, purpose: str) -> str:
 def request_keys(llm: LLM, requests: Sequence[Request]) -> list[str]:
     """Return one key per request. Requests have equal keys if the model cannot distinguish them.
 
-    A model with a temperature above 0 draws its answers. It is asked once for each of several equal requests, and a
-    number in the key distinguishes them.
+    A model with a temperature above 0 draws its answers. Each of several equal requests is sent, and a number in
+    the key distinguishes them.
     """
     keys = [_make_key(llm, request) for request in requests]
     if not getattr(llm, "temperature", 0.0):

@@ -1,4 +1,4 @@
-"""Counts of requests to models behind servers, and of their tokens, without asking a model."""
+"""Counts of requests to models behind servers, and of their tokens, without sending one."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -72,7 +72,7 @@ The values are the model and the maximum number of tokens of the request.
 
 
 class _CountingRun(Run):
-    """A run that counts requests and does not ask models."""
+    """A run that counts requests and sends none."""
 
     only_counts = True
 
@@ -147,7 +147,7 @@ def request_counts(needed: Mapping[str, AnyStage], cached: set[str], store: Stor
             counted.estimate(stage.n_requests, stage, [tokens])
         elif missing and _follows_asking(
             stage, needed, answered
-        ):  # an earlier stage must ask a model first, so this is an estimate
+        ):  # an earlier stage must send requests first, so this is an estimate
             counted.estimate(len(missing), stage, list(missing.values()))
         elif missing and stage.n_rounds > 1:  # each missing request may be in the first round
             counted.estimate(min(stage.n_requests, stage.n_rounds * len(missing)), stage, [None])
@@ -244,7 +244,7 @@ def _edited_models(missing: _Missing, store: Store) -> list[EditedModel]:
 
 
 def _follows_asking(stage: AnyStage, needed: Collection[str], answered: Collection[str]) -> bool:
-    """Return True if an uncached stage before this one asks a language model."""
+    """Return True if an uncached stage before this one sends requests to a language model."""
     return any(
         upstream_stage.n_requests
         for upstream_stage in stage.upstream()

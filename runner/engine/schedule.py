@@ -64,8 +64,8 @@ def running(
 ) -> Iterator[Iterator[StageRun]]:
     """Start workers, which end with the context, and yield an iterator that runs the stages.
 
-    The iterator runs stages in dependency order and reports each outcome as it arrives, in no particular order. All
-    attempts to ask a model pass `gate`. Once the gate refuses an attempt, the iterator waits for running stages and
+    The iterator runs stages in dependency order and reports each outcome as it arrives, in no particular order. Every
+    request to a model passes `gate`. Once the gate refuses an attempt, the iterator waits for running stages and
     raises BudgetReached. `Executor.start` documents the other parameters.
     """
     with (

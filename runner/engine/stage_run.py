@@ -1,4 +1,4 @@
-"""The interface between a running stage and its surroundings: inputs, models to ask, a workspace, the progress bar."""
+"""The interface between a running stage and its surroundings: inputs, requests, a workspace, the progress bar."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -93,7 +93,7 @@ class Run:
 
     @property
     def has_paid(self) -> bool:
-        """True if the stage asked a language model, so that its result may have cost money."""
+        """True if the stage sent requests to a language model, so that its result may have cost money."""
         return any(asker.asks_a_language_model for asker in self._askers)
 
     @property

@@ -65,7 +65,7 @@ class Worker:
     """Computes results in one process. Caches the last decoded inputs and loaded models."""
 
     def __init__(self, store: Store, gate: Gate | None = None, cache: Cache | None = None) -> None:
-        """All attempts to ask a model pass `gate`. None means a gate that only observes rate limits.
+        """Every request to a model passes `gate`. None means a gate that only observes rate limits.
 
         `cache` is for callers that know which results their stages read. None means a cache of the default size.
         """

@@ -1,4 +1,4 @@
-"""Asks a judge to grade the answers that annotators labelled."""
+"""Has a judge grade the answers that annotators labelled."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

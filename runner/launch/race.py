@@ -1,4 +1,4 @@
-"""Runs a race before the sweep: asks the samples in rounds, and stops cells that can no longer win.
+"""Runs a race before the sweep: answers the samples in rounds, and stops cells that can no longer win.
 
 A round asks the next block of samples for all live cells and scores their answers. The replies are stored, and the
 stages of the cells that finish read them later. The decisions are a pure function of the stored scores, so a race that

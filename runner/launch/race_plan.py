@@ -31,7 +31,7 @@ _MATRIX = "matrix/"
 class PlannedRace:
     """A race of `cells`, sorted by id, over the `samples` at `rows`, in the order of the race.
 
-    `asks` says for each cell whether it asks a model. A cell that asks none costs nothing, and is never stopped.
+    `asks` says for each cell whether it uses a model. A cell without a model costs nothing, and is never stopped.
     `targets` are names of subsets, overall first, with their samples in `members`, bool[n_rows, n_targets]. `costs` are
     planned costs, NaN if unknown; None if opponents may cost more.
     """
@@ -51,7 +51,7 @@ class PlannedRace:
 def plan_race(
     cells: Sequence[PlannedCell], headline: str, store: Store, *, is_part: bool = False
 ) -> PlannedRace | None:
-    """Return the race that the cells' settings ask for, or None if they ask for no race, or no cell asks a model.
+    """Return the race that the cells' settings ask for, or None if they ask for no race, or no cell uses a model.
 
     `headline` is the metric that ranks the cells. With `is_part`, other processes run other cells. Raises ConfigError
     with the reasons why these cells cannot race.

@@ -214,7 +214,7 @@ _ASKED_FOR = {
     COMPRESSOR: "selections of the {}",
     REVISER: "revisions of the {}",
 }
-"""Results that the steps ask a language model for, by role."""
+"""Results that the steps request from a language model, by role."""
 
 
 def _parse_role(name: str) -> str:

@@ -75,7 +75,7 @@ def _cost_of(counts: Mapping[str, int | None], price: Price | None) -> float | N
 def money_lines(cells: Sequence[CellResult], spent: Spending, prices: Prices) -> list[str]:
     """Return lines about what the sweep spent, and what its cells cost with an empty store.
 
-    Returns no lines if no language model was ever asked.
+    Returns no lines if no language model ever got a request.
     """
     costs = [cell.cost for cell in cells if cell.usage]
     lines = [f"spent:    {spent_text(spent, prices)}"] if spent.n_requests else []
@@ -149,7 +149,7 @@ def unpriced_errors(plan: Plan, budget: Budget, prices: Prices) -> list[str]:
 
 
 def unpriced_models(stages: Iterable[AnyStage], prices: Prices) -> list[str]:
-    """Return the names of the models that stages ask and that no price list names."""
+    """Return the names of the models that get requests and that no price list names."""
     parts = [part for stage in stages for part in stage.components()]
     models = [
         part

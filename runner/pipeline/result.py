@@ -104,7 +104,7 @@ class Result(Stage[CellSummary], kind="result", version=17, work=Work.BENCHMARK)
     ) -> dict[str, Mapping[str, int | None]]:
         """Return the requests and tokens that the cell takes when nothing is cached.
 
-        Counts the answers, every judge ("judge/<name>"), and all other steps that ask a language model.
+        Counts the answers, every judge ("judge/<name>"), and all other steps with a language model.
         """
         usage = {name: counts.usage for name, counts in step_counts.items()}
         if isinstance(unrevised_answers(self.answers), Answers | PipelineAnswers):
@@ -117,7 +117,7 @@ class Result(Stage[CellSummary], kind="result", version=17, work=Work.BENCHMARK)
         return usage
 
     def _prompts(self, run: Run, n_samples: int) -> pa.Array:
-        """Return the prompt of each sample, from its last request. "" if no model was asked."""
+        """Return the prompt of each sample, from its last request. "" if no request was sent."""
         prompt_lists = [run.read(stage) for stage in self.prompts] + [
             run.read(stage).prompts for stage in self.generation
         ]

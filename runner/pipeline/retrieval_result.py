@@ -51,7 +51,7 @@ class Retrieved(StageGroup):
     copies: Stage[GoldCopies]
     cut: tuple[CutTexts | CutPairs, ...] = ()
     orders: Mapping[str, Stage[HitOrders]] = field(default_factory=dict)
-    """Orders by "reranker" or "reranker/<step>". Only rerankers that ask a language model have one."""
+    """Orders by "reranker" or "reranker/<step>". Only rerankers with a language model have one."""
     reports: tuple[StepReport, ...] = added_later(())
     corpora: tuple[AskedCorpus, ...] = added_later(())
     headers: tuple[AskedHeaders, ...] = added_later(())

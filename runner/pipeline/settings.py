@@ -58,7 +58,7 @@ class MetricSettings:
 
     @cached_property
     def answer_metrics(self) -> dict[str, AnswerMetric]:
-        """Metrics that score answers without asking a judge."""
+        """Metrics that score answers without a judge."""
         return _select_kind(self.scores, AnswerMetric)
 
     @cached_property
@@ -87,7 +87,7 @@ class MetricSettings:
 
 @dataclass(frozen=True)
 class JudgeSettings:
-    """Metrics that ask a language model. Each has a field `llm`, for which `llm` here is the shared model.
+    """Metrics that send requests to a language model. Each has a field `llm`, for which `llm` here is the shared model.
 
     `entailment` is the shared model of metrics of claims that check claims without a language model. `sample` limits
     the judges to this many samples, which `sample_seed` draws; None for all.

@@ -51,7 +51,7 @@ class CellResult:
 
     `counts` are answers by state, and `errors` are failed answers by kind of failure. `judges` is `{judge: {n_judged,
     n_unparsable, reasons, commonest}}`: the number of samples without a readable reply, the reasons, and the commonest
-    such reply. Expanders and rerankers that ask a language model are listed as "expander" and "reranker", also with
+    such reply. Expanders and rerankers with a language model are listed as "expander" and "reranker", also with
     `n_failed` and `commonest_error`. `cut_texts` counts the chunks and the queries that are longer than the model that
     reads them allows. `steps` are facts that steps report, by axis, such as what was left out and why, with a `line`
     for the reader.
@@ -131,12 +131,12 @@ class SweepResult:
     """One `sweep.json`. `overrides` are the overrides of the whole sweep, e.g. "top_k=2,8".
 
     `cells` have `cell_id`, `status`, `reason`, `axes`, `overrides`, and `same_as`: the overrides of other requests for
-    the same cell. `headline` is the metric that ranks the cells, "" for the default one. `spent` is what this run
-    asked models for and paid, without cached replies: `{n_requests, n_prompt_tokens, n_cached_tokens,
-    n_completion_tokens, cost, currency, n_unpriced, n_unanswered}`. `search` describes a search, {} for a grid:
-    `{strategy, seed, n_cells, n_space, n_tried, n_failed, n_invalid, is_whole, objectives, axes}`. `is_whole` if every
-    cell of the space was tried. `steered` are the requests of users that the sweep heeded, as `{at, action}` and
-    `cell_id` for a stopped cell.
+    the same cell. `headline` is the metric that ranks the cells, "" for the default one. `spent` are the requests and
+    the cost of this run, without cached replies: `{n_requests, n_prompt_tokens, n_cached_tokens, n_completion_tokens,
+    cost, currency, n_unpriced, n_unanswered}`. `search` describes a search, {} for a grid: `{strategy, seed, n_cells,
+    n_space, n_tried, n_failed, n_invalid, is_whole, objectives, axes}`. `is_whole` if every cell of the space was
+    tried. `steered` are the requests of users that the sweep carried out, as `{at, action}` and `cell_id` for a stopped
+    cell.
     """
 
     sweep_id: str

@@ -25,7 +25,7 @@ Source: Nielsen 1993, "Usability Engineering", chapter 5.5.
 PER_COST = 1_000
 
 _STEPS_PER_QUESTION = ("expander", "iterative", "reranker", "compressor", "reviser")
-"""Steps that may ask a language model about each question. A refiner, a header and a graph ask once per corpus."""
+"""Steps that may send requests about each question. A refiner, a header and a graph send theirs once per corpus."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def tokens_per_sample(cell: CellResult) -> float | None:
 def count_tokens_per_sample(cell: CellResult, kind: str) -> float | None:
     """Return the tokens of a kind ("prompt" or "completion") per sample. None if they are unknown.
 
-    Counts successful answers, because tokens of failed ones are not counted, and the steps that ask a language model
+    Counts successful answers, because tokens of failed ones are not counted, and the steps with a language model
     about each question. A judge is not part of the cost of a pipeline.
     """
     answer_tokens = cell.tokens.get(kind)
@@ -90,7 +90,7 @@ def n_answered(cell: CellResult) -> int:
 
 
 def answered_share(cell: CellResult) -> float:
-    """Return the share of successful answers that are not empty; 1 if no model was asked."""
+    """Return the share of successful answers that are not empty; 1 if no request was sent."""
     return 1.0 - cell.counts.get(AnswerState.EMPTY, 0) / n_answered(cell)
 
 

@@ -1,4 +1,4 @@
-"""Common parts of gates that ask a model: the shown texts, and the verdict without a reply."""
+"""Common parts of gates with requests to a model: the shown texts, and the verdict without a reply."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar

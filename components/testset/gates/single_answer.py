@@ -33,7 +33,7 @@ class SingleAnswer:
 
     The gate checks the `n_distractors` nearest documents without gold, and stores them in the draft's notes as
     "distractors". Applies to questions with a short answer, because a long answer can always be extended. Without
-    distractors, no model is asked. `wording` has placeholders for {question}, {references} and {documents}.
+    distractors, no request is sent. `wording` has placeholders for {question}, {references} and {documents}.
     """
 
     llm: LLM

@@ -23,7 +23,7 @@ class Question:
     See OmniEval, section 3.2 and tables 6 and 7, and CRUD-RAG, section 3.4, for questions from one, two or three
     reports. A reply is an object with "question", "answer", "evidence" and, for a computed number, "expression"; or one
     with "not_applicable". `steps` are the keys of the writer's reasoning before its question, which the notes of the
-    draft store for readers. If a reply cannot be read, the writer is asked again, up to `max_attempts` times in total.
+    draft store for readers. If a reply cannot be read, the request is repeated, up to `max_attempts` attempts in total.
     """
 
     llm: LLM

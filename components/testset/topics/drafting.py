@@ -98,7 +98,7 @@ class DraftedTopics:
         try:
             leaves = [_leaf(item) for item in lists[0]] if lists and isinstance(lists[0], list) else []
             return list_topics(leaves[: self.n_topics], _WHERE)
-        except DataError:  # the model is asked again
+        except DataError:  # the request is repeated
             return None
 
 

@@ -63,7 +63,7 @@ class TopicVotes:
 
     @property
     def was_adjudicated(self) -> bool:
-        """True if the voters disagreed and the adjudicator was asked."""
+        """True if the voters disagreed and the adjudicator got a request."""
         return self.adjudication is not None
 
 
@@ -107,7 +107,7 @@ class TopicVoting:
     ) -> list[TopicVotes]:
         """Return the votes on each text, in order. `ask_of` returns the `Ask` of a model by its name in `models`.
 
-        Without texts, no model is asked.
+        Without texts, no request is sent.
         """
         votes_by_voter = {
             name: _votes(voter, texts, [shuffle(topics, str(self.seed), name, an_id) for an_id in ids], ask_of(name))

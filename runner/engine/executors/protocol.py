@@ -115,7 +115,7 @@ class Executor(Protocol):
     ) -> Workers:
         """Start workers that hold all stages (by key) and the store. To run a stage, only its key is sent.
 
-        `n_workers` is the number of workers; 0 lets the executor choose. All attempts to ask a model pass `gate`. Long
+        `n_workers` is the number of workers; 0 lets the executor choose. Every request to a model passes `gate`. Long
         stages call `watch` where that is possible. `folder` holds the sweep's results, and workers may write logs
         there.
         """

@@ -1,6 +1,6 @@
 """An actor on the command's machine, the desk, that holds its gate and collects the log lines of its Ray workers.
 
-All attempts to ask a model pass this gate, because the files of rate limits and budgets are on that machine.
+Every request to a model passes this gate, because the files of rate limits and budgets are on that machine.
 """
 
 import asyncio

@@ -17,7 +17,7 @@ from runner.engine.spending.shared_numbers import SharedNumbers
 
 
 class SharedGate:
-    """Gate that every attempt to ask a model passes. See `components.openai_server.gate.Gate`. Can be pickled."""
+    """Gate that every request to a model passes. See `components.openai_server.gate.Gate`. Can be pickled."""
 
     def __init__(
         self, limits: Path, ledger: Path | None = None, budget: Budget = NO_BUDGET, prices: Prices = NO_PRICES

@@ -1,6 +1,6 @@
 """The folder of training data prepared from labels. It is complete or does not exist:
 
-train.jsonl, validation.jsonl, test.jsonl   what the judge is asked, and what it should reply
+train.jsonl, validation.jsonl, test.jsonl   requests to the judge, and the expected replies
 test_labels.jsonl                           the labels held out, as `read_labels` reads them
 manifest.json                               its origin and its counts
 """

@@ -1,6 +1,6 @@
 """Turns human labels into pairs of a judge's prompt and the expected reply.
 
-Prompts are not rendered here. The judge itself asks, and a stand-in for its model answers as the annotators did.
+Prompts are not rendered here. The judge itself writes them, and a stand-in for its model answers as the annotators did.
 """
 
 import json

@@ -139,7 +139,7 @@ class Answers(Stage[Sequence[Answer]], kind="answers", version=4, work=Work.ASKI
         return self.n_samples
 
     def make(self, run: Run) -> Sequence[Answer]:
-        """Ask the model. Each reply is stored as it arrives, by request."""
+        """Send the requests. Each reply is stored as it arrives, by request."""
         return run.ask(self.llm, "answers")(list(self._requests(run)))
 
     def _requests(self, run: Run) -> Iterator[Request]:

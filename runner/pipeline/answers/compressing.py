@@ -26,7 +26,7 @@ PURPOSE = "compression"
 _SHOWN_CHARACTERS = 200
 
 COMPRESSOR = "compressor"
-"""Name of the counts of a compressor that asks a language model. They are listed with the counts of judges."""
+"""Name of the counts of a compressor with a language model. They are listed with the counts of judges."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class PromptPieces(Spans):
 
     `sample` and `passage` are positions, the latter within the prompt. `chunk` and `last_chunk` are the first and the
     last chunk of the passage. `n_tokens` int64[n_samples] are the tokens of the pieces of a prompt. `replies` and
-    `usage` are {} unless a language model was asked.
+    `usage` are {} without requests to a language model.
     """
 
     sample: NDArray[np.int32]
@@ -67,7 +67,7 @@ class Compressed(
 
     @property
     def n_requests(self) -> int:
-        """Number of requests: at most one per sample, if the compressor asks a model."""
+        """Number of requests: at most one per sample, if the compressor uses a model."""
         return self.n_samples if isinstance(self.compressor, AskingCompressor) else 0
 
     def make(self, run: Run) -> PromptPieces:
@@ -273,12 +273,12 @@ class CompressionReport(StepReport):
 
 
 def compressor_counts(run: Run, compressed: Sequence[Compressed]) -> dict[str, ReplyCounts]:
-    """Return the counts of a compressor that asked a language model, by COMPRESSOR; {} otherwise."""
+    """Return the counts of a compressor with a language model, by COMPRESSOR; {} otherwise."""
     pieces = [run.read(stage) for stage in compressed if isinstance(stage.compressor, AskingCompressor)]
     return step_counts(COMPRESSOR, pieces)
 
 
 def compressor_problems(compressor: AnyCompressor) -> list[str]:
-    """Return an error message for a compressor that would ask something else than a language model."""
+    """Return an error message for a compressor with another kind of model than a language model."""
     models = [compressor.llm] if isinstance(compressor, AskingCompressor) else []
     return model_problems(COMPRESSOR, "the numbers of sentences", models)

@@ -34,7 +34,7 @@ class CorpusInPrompts:
 def corpus_in_prompts(cell: "Cell", data: Data, store: Store, cache: dict[str, CorpusInPrompts]) -> CorpusInPrompts:
     """Return the part of the corpus that fits into each prompt of a cell that shows all of it.
 
-    The corpus is cut and a context is built as the stages will do it. A refiner is left out, because it may ask a
+    The corpus is cut and a context is built as the stages will do it. A refiner is left out, because it may use a
     model. Cells with equal prompts share an entry of `cache`. Raises ComponentError if the chunker or the context
     builder fails.
     """

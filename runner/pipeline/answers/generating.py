@@ -84,7 +84,7 @@ class GeneratedInSteps(Stage[Generation], kind="generation", version=1, work=Wor
         return Tokens(n_each * n_prompt, n_each * tokens.n_completion)
 
     def make(self, run: Run) -> Generation:
-        """Ask the model. Each reply is stored as it arrives, by request."""
+        """Send the requests. Each reply is stored as it arrives, by request."""
         samples = run.read(self.samples).samples
         # A generator may show only some passages. They are cited by their numbers among all passages.
         tasks = [

@@ -135,7 +135,7 @@ class TurnContext(Stage[Context], kind="turn_context", version=1, work=Work.PER_
 
 
 class Conversations(Stage[Generation], kind="conversations", version=1, work=Work.ASKING):
-    """The answers of all turns, in the order of the samples. A turn after a failed turn was not asked, and
+    """The answers of all turns, in the order of the samples. A turn after a failed turn was not sent, and
     fails too.
     """
 

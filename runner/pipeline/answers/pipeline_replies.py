@@ -1,4 +1,4 @@
-"""Stages that ask a custom pipeline, and read its replies."""
+"""Stages that send questions to a custom pipeline, and read its replies."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -46,7 +46,7 @@ class PipelineReplies(Stage[Sequence[Answer]], kind="pipeline_replies", version=
         return sum((most_tokens(self.pipeline, each) for each in conversations), Tokens())
 
     def make(self, run: Run) -> Sequence[Answer]:
-        """Ask the pipeline. Each reply is stored as it arrives, by request."""
+        """Send the questions. Each reply is stored as it arrives, by request."""
         samples = run.read(self.samples).samples
         requests = [Request(sample.id, build_conversation(sample), sample, (), draw=self.draw) for sample in samples]
         return run.ask(self.pipeline, "answers")(requests)

@@ -229,7 +229,7 @@ def reviser_counts(run: Run, parts: Sequence[RevisedPart]) -> dict[str, ReplyCou
 
 
 def reviser_problems(reviser: AnyReviser, llm: LLM) -> list[str]:
-    """Return an error message for a reviser that would ask something else than a language model. Without an `llm` that
+    """Return an error message for a reviser with another kind of model than a language model. Without an `llm` that
     answers, there is nothing to revise.
     """
     if not isinstance(reviser, Reviser) or llm.answers_from is AnswersFrom.NOTHING:

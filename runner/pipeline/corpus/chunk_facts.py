@@ -66,7 +66,7 @@ class AskedFacts(
         return self.n_documents
 
     def make(self, run: Run) -> ReadFacts:
-        """Ask for the facts of every chunk."""
+        """Request the facts of every chunk."""
         chunks = self.chunks.read(run)
         ask = run.ask(self.extractor.llm, PURPOSE)
         outcomes = _check_facts(self.extractor.read_facts(chunks, ask), len(chunks), self.extractor)
@@ -120,7 +120,7 @@ def fact_counts(run: Run, stages: Sequence[AskedFacts]) -> dict[str, ReplyCounts
 
 
 def extractor_problems(retriever: Retriever) -> list[str]:
-    """Return error messages for graphs that would ask something else than a language model for facts."""
+    """Return error messages for graphs with another kind of model than a language model for facts."""
     names: Sequence[str] = getattr(retriever, "arm_names", ())
     paths = [f"retriever.searches.{name}" for name in names] or ["retriever"] * len(retriever.arms)
     return [

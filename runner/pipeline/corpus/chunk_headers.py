@@ -31,7 +31,7 @@ _LINE_END, _GAP = "\n", "\n\n"
 
 
 class ChunkHeaders(Stage[Sequence[str]], kind="chunk_headers", version=1):
-    """The header of each chunk, from a component that asks no model. "" for a chunk without a header."""
+    """The header of each chunk, from a component without a model. "" for a chunk without a header."""
 
     codec = SinglePart("headers")
 
@@ -80,7 +80,7 @@ class AskedHeaders(
         return self.n_documents
 
     def make(self, run: Run) -> WrittenHeaders:
-        """Ask for a header of every chunk."""
+        """Request a header of every chunk."""
         documents, chunks = run.read(self.corpus), run.read(self.chunks)
         ask = run.ask(self.writer.llm, PURPOSE)
         written = self.writer.write_by_asking(documents, chunks, ask)
@@ -177,7 +177,7 @@ def _headers(writer: HeaderWriter | AskingHeaderWriter, data: Data, chunks: Stag
 
 
 def asked_headers(searched: SearchedTexts) -> tuple[AskedHeaders, ...]:
-    """Return the stages that asked a language model for headers of these chunks."""
+    """Return the stages that requested headers of these chunks from a language model."""
     stages = searched.chunks.headers if isinstance(searched.chunks, HeadedChunks) else ()
     return tuple(stage for stage in stages if isinstance(stage, AskedHeaders))
 
@@ -188,6 +188,6 @@ def header_counts(run: Run, stages: Sequence[AskedHeaders]) -> dict[str, ReplyCo
 
 
 def header_problems(header: Header) -> list[str]:
-    """Return error messages for writers that would ask something else than a language model."""
+    """Return error messages for writers with another kind of model than a language model."""
     models = [writer.llm for writer in header.writers if isinstance(writer, AskingHeaderWriter)]
     return model_problems(HEADER, "headers", models)

@@ -31,7 +31,7 @@ from runner.pipeline.corpus.step_reports import LINE, StepReport
 
 PURPOSE = "refining"
 REFINER = "refiner"
-"""Name of the counts of a refiner that asks a language model. They are listed with the counts of judges."""
+"""Name of the counts of a refiner with a language model. They are listed with the counts of judges."""
 
 
 class RefinedCorpusCodec:
@@ -223,7 +223,7 @@ def refiner_reports(
 
 
 def asking_corpora(refined: Sequence[Refined]) -> tuple[AskedCorpus, ...]:
-    """Return the refinements that ask a language model."""
+    """Return the refinements that send requests to a language model."""
     return tuple(stage for stage in refined if isinstance(stage, AskedCorpus))
 
 
@@ -233,6 +233,6 @@ def refiner_counts(run: Run, asking: Sequence[AskedCorpus]) -> dict[str, ReplyCo
 
 
 def refiner_problems(refiner: Refiner) -> list[str]:
-    """Return error messages for steps that would ask something else than a language model."""
+    """Return error messages for steps with another kind of model than a language model."""
     models = [step.llm for step in refiner.steps if isinstance(step, AskingRefinement)]
     return model_problems(REFINER, "documents", models)

@@ -1,4 +1,4 @@
-"""Counts of readable and failed replies in steps of retrieval that ask a language model, and their usage."""
+"""Counts of readable and failed replies in steps of retrieval with a language model, and their usage."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -57,7 +57,7 @@ def sum_counts(counts: Sequence[ReplyCounts]) -> ReplyCounts:
 
 
 class ModelReplies(Protocol):
-    """Result of a stage that asked a language model."""
+    """Result of a stage that sent requests to a language model."""
 
     @property
     def replies(self) -> Mapping[str, Json]:
@@ -69,7 +69,7 @@ class ModelReplies(Protocol):
 
 
 def step_counts(step: str, results: Iterable[ModelReplies]) -> dict[str, ReplyCounts]:
-    """Return the counts of a step by its name, summed over its stages that asked a language model. Return {} if no
+    """Return the counts of a step by its name, summed over its stages with a language model. Return {} if no
     stage did.
     """
     counts = [ReplyCounts(result.replies, result.usage) for result in results]

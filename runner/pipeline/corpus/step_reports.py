@@ -25,7 +25,7 @@ class StepReport(StageGroup):
         """Return facts for `cell.json`, with a `line` if there is something to report."""
 
     def count_replies(self, run: Run) -> Mapping[str, ReplyCounts]:
-        """Return counts of replies by the name of the step, if it asks a language model."""
+        """Return counts of replies by the name of the step, if it uses a language model."""
         return {}
 
     def columns(self, run: Run) -> Mapping[str, pa.Array]:

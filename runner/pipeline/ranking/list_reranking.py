@@ -1,4 +1,4 @@
-"""Stages that order the first hits by asking a language model about several of them, or about each."""
+"""Stages that order the first hits by requests to a language model about several of them, or about each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -64,7 +64,7 @@ class AskedHitOrders(
         return self.reranker.n_rounds(min(self.n_hits, self.reranker.depth))
 
     def make(self, run: Run) -> HitOrders:
-        """Ask the model. Raises ComponentError for orders that are not permutations."""
+        """Send the requests. Raises ComponentError for orders that are not permutations."""
         queries, chunks = self.queries.read(run), self.chunks.read(run)
         head = run.read(self.hits).chunk[:, : self.reranker.depth]
         require_one_query_each(self.reranker, len(queries), len(head))
@@ -102,14 +102,14 @@ class ReorderedHits(Stage[Hits], kind="reordered_hits", in_words="reranked hits"
 
 
 RERANKER = "reranker"
-"""Name of the counts of a reranker that asks a language model. They are listed with the counts of judges.
+"""Name of the counts of a reranker with a language model. They are listed with the counts of judges.
 
 A step of a cascade is "reranker/<step>".
 """
 
 
 def asked_orders(rankings: Mapping[str, Stage[Hits]]) -> dict[str, AskedHitOrders]:
-    """Return the stages that asked a language model for an order, by name of the ranking."""
+    """Return the stages that requested an order from a language model, by name of the ranking."""
     return {name: hits.orders for name, hits in rankings.items() if isinstance(hits, ReorderedHits)}
 
 

@@ -1,4 +1,4 @@
-"""Stages that ask judges, first about each question and then about each answer, and counts of unreadable replies."""
+"""Stages with requests to judges, first about each question and then about each answer, and unreadable replies."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace

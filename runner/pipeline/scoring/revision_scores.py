@@ -26,7 +26,7 @@ class RevisionScores(Stage[Scoring], kind="revision_scores", version=1, work=Wor
     parts: tuple[RevisedPart, ...]
 
     def make(self, run: Run) -> Scoring:
-        """Score the revisions. They ask no model."""
+        """Score the revisions, without requests to a model."""
         samples, revisions = run.read(self.samples).samples, read_revisions(run, self.parts)
         rows = [revisions.get(sample.id) for sample in samples]
         values = {

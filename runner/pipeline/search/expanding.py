@@ -19,7 +19,7 @@ from runner.pipeline.search.query_stages import SampleQueries, join_queries
 PURPOSE = "expansion"
 
 EXPANDER = "expander"
-"""Name of the counts of an expander that asks a language model. They are listed with the counts of judges."""
+"""Name of the counts of an expander with a language model. They are listed with the counts of judges."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class AskedQueries(
         return self.n_samples
 
     def make(self, run: Run) -> JoinedAskedQueries:
-        """Ask the model. Raises ComponentError if some sample has no query."""
+        """Send the requests. Raises ComponentError if some sample has no query."""
         samples = run.read(self.samples).samples
         ask = run.ask(self.variant.llm, PURPOSE)
         written = self.variant.write(samples, ask)
@@ -85,7 +85,7 @@ def reranking_queries(expander: Expander, data: Data) -> Stage[Queries]:
 def unasked_queries(expander: Expander, data: Data) -> Stage[Queries]:
     """Return the queries of a cell that does not search.
 
-    These are the queries of the first variant that asks no model, or the questions.
+    These are the queries of the first variant without a model, or the questions.
     """
     plain = (variant for variant in expander.variants if not isinstance(variant, AskedVariant))
     return SampleQueries(next(plain, NoExpander()), data.samples)
@@ -108,7 +108,7 @@ def asked_counts(run: Run, queries: Iterable[Stage[Queries]]) -> dict[str, Reply
 
 
 def expander_problems(expander: Expander) -> list[str]:
-    """Return error messages for variants that would ask something else than a language model."""
+    """Return error messages for variants with another kind of model than a language model."""
     models = [variant.llm for variant in expander.variants if isinstance(variant, AskedVariant)]
     return model_problems(EXPANDER, "queries", models)
 

@@ -356,7 +356,7 @@ _COLUMNS = ("sample", "document", "start", "end")
 
 
 def iteration_problems(iteration: AnyIteration, retriever: Retriever) -> list[str]:
-    """Return error messages for an iteration that would ask no language model, or search an index that gives its own
+    """Return error messages for an iteration without a language model, or one that searches an index with its own
     texts.
     """
     if not isinstance(iteration, IterativeSearch):

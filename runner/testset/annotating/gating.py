@@ -1,4 +1,4 @@
-"""Checks edited samples again with the gates that ask no model."""
+"""Checks edited samples again with the gates that use no model."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
@@ -18,7 +18,7 @@ _LOCATION = "location"
 
 
 def configured_gates(testset: Testset) -> dict[str, DraftGate]:
-    """Return the gates that ask no model, by name, as the run that made the set configured them.
+    """Return the gates that use no model, by name, as the run that made the set configured them.
 
     A set of another origin is checked by all such gates. The gate that locates the writer's citations is left out,
     because people's edits have no writer. Raises ConfigError for a gate that cannot be built.

@@ -1,4 +1,4 @@
-"""Checks the samples of any data set with the gates that ask no model."""
+"""Checks the samples of any data set with the gates that use no model."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -75,7 +75,7 @@ def check_dataset(benchmark: Benchmark, gates: Mapping[str, DraftGate], near_dup
     earlier ones.
 
     Missing references are not reported if no sample has any. A question that the corpus cannot answer may have a
-    reference that says so. Raises ConfigError for a gate that asks a model.
+    reference that says so. Raises ConfigError for a gate that uses a model.
     """
     if asking := [name for name, gate in gates.items() if gate.llm is not None]:
         raise ConfigError(f"gates: got {', '.join(asking)}, which ask a model, expected gates that ask none")

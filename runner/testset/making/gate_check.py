@@ -1,4 +1,4 @@
-"""python -m runner.generate check dataset=...: the gates that ask no model, on any data set."""
+"""python -m runner.generate check dataset=...: the gates without a model, on any data set."""
 
 import argparse
 import json

@@ -90,7 +90,7 @@ class VotesOnTopics(Stage[Votes], kind="testset_votes", in_words="votes on topic
     document_ids: tuple[str, ...]
 
     def make(self, run: Run) -> Votes:
-        """Ask the voters, who see the titles too."""
+        """Send requests to the voters, who see the titles too."""
         documents = run.read(self.corpus)
         row_of = {document_id: row for row, document_id in enumerate(documents.ids)}
         rows = [row_of[document_id] for document_id in self.document_ids]
@@ -124,7 +124,7 @@ class DrawnEvidence(Stage[EvidenceSets], kind="testset_evidence", version=2):
     settings: EvidenceSettings
 
     def make(self, run: Run) -> EvidenceSets:
-        """Choose the evidence. No model is asked."""
+        """Choose the evidence, without a request."""
         corpus = self.search.read(run)
         return EvidenceSets(tuple(evidence_sets(self.name, self.task, self.document_ids, corpus, self.settings)))
 
@@ -147,8 +147,8 @@ class Drafts(Stage[WrittenDraft], kind="testset_drafts", version=1):
         return f"drafts of {self.name}"
 
     def make(self, run: Run) -> WrittenDraft:
-        """Ask the writer. Raises ComponentError for an evidence set without a draft and without a reason for having
-        none.
+        """Send requests to the writer. Raises ComponentError for an evidence set without a draft and without a reason
+        for having none.
         """
         by_id = {evidence_set.id: evidence_set for stage in self.evidence for evidence_set in run.read(stage).sets}
         evidence = [replace(by_id[own_id], topic=topic) for own_id, topic in self.sets]
@@ -191,7 +191,7 @@ class Corrections(Stage[WrittenDraft], kind="testset_corrections", version=2):
     gates: tuple["GateVerdicts", ...]
 
     def make(self, run: Run) -> WrittenDraft:
-        """Collect the drafts. No model is asked."""
+        """Collect the drafts, without a request."""
         gated = [run.read(gate) for gate in self.gates]
         judged = [judgement for gate in gated for judgement in gate.judged]
         corrected = [
@@ -258,5 +258,5 @@ def _drafts_of(result: object) -> tuple[Draft, ...]:
 
 
 def asking_function(run: Run, llm: LLM | None, purpose: str) -> Ask:
-    """Return the function with which a component asks its model. Without a model, it raises an error."""
+    """Return the function that sends a component's requests to its model. Without a model, it raises an error."""
     return run.ask(llm, f"testset {purpose}") if llm else refuse_requests

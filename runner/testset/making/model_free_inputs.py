@@ -1,4 +1,4 @@
-"""Inputs of gates that ask no model: samples as drafts, a corpus without a search, and an `Ask` that raises."""
+"""Inputs of gates without a model: samples as drafts, a corpus without a search, and an `Ask` that raises."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ def _extract(unit: Mapping[str, Json], testset: Testset) -> Extract:
 
 @dataclass(frozen=True)
 class TextsAlone:
-    """The texts of a corpus, for gates that neither search nor ask a model: see
+    """The texts of a corpus, for gates that neither search nor use a model: see
     `components.testset.protocols.SourceCorpus`.
     """
 

@@ -1,4 +1,4 @@
-"""Estimates the requests of a run before anything is asked: if nothing is rejected, and at most."""
+"""Estimates the requests of a run before the first one: if nothing is rejected, and at most."""
 
 import dataclasses
 from collections import Counter
@@ -22,7 +22,7 @@ _BYTES = 3
 """Bytes of a character in most scripts."""
 
 _REPLY = 2000
-"""Characters of an unreadable reply that are shown to the model when it is asked again."""
+"""Characters of an unreadable reply that are shown to the model when the request is repeated."""
 
 _TIMES_SHOWN = 3
 """Highest number of times that one request contains the texts of an evidence set: as extracts, as gold, as distractors.
