@@ -11,7 +11,7 @@ from components.compressors.sentence_pieces import Sentence, join_sentences, kee
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import CompressedPassages, Kind, Passage, Request, Sample
-from components.text.templates import fill, missing_places
+from components.text.templates import fill, missing_placeholders
 
 _SCHEMA: Mapping[str, object] = {
     "type": "object",
@@ -43,7 +43,7 @@ class SentencesByModel:
     def check(self) -> list[str]:
         """Return error messages for numbers out of range, and for placeholders missing in the instruction."""
         problems = too_small(self, max_attempts=1)
-        return problems + missing_places("instruction", self.instruction, ("{question}", "{sentences}"))
+        return problems + missing_placeholders("instruction", self.instruction, ("{question}", "{sentences}"))
 
     def compress_by_asking(
         self, queries: Sequence[str], passages: Sequence[Sequence[str]], ask: Ask

@@ -7,9 +7,9 @@ from typing import ClassVar
 from components.generators.joining import add_earlier_answers
 from components.protocols import Ask, Render
 from components.records import Answer, AnswerState, AnswerTask, GeneratedAnswer, Message, Request
-from components.text.templates import fill, missing_places
+from components.text.templates import fill, missing_placeholders
 
-_PLACES = ("{prompt}", "{answer}")
+_PLACEHOLDERS = ("{prompt}", "{answer}")
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Refine:
 
     def check(self) -> list[str]:
         """Return error messages for missing placeholders."""
-        return missing_places("instruction", self.instruction, _PLACES)
+        return missing_placeholders("instruction", self.instruction, _PLACEHOLDERS)
 
     def n_requests(self, n_passages: int, n_passage_tokens: int | None) -> int:
         """Return one request per passage, but at least one."""

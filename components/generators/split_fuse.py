@@ -10,10 +10,10 @@ from components.generators.joining import add_earlier_answers, choose_answer, fi
 from components.limits import too_small
 from components.protocols import Ask, Render, Tokenizer
 from components.records import Answer, AnswerTask, GeneratedAnswer, Message, Request
-from components.text.templates import fill, missing_places
+from components.text.templates import fill, missing_placeholders
 from components.tokenizers.cl100k import Cl100k
 
-_PLACES = ("{question}", "{answers}")
+_PLACEHOLDERS = ("{question}", "{answers}")
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class SplitFuse:
 
     def check(self) -> list[str]:
         """Return error messages for a limit below 1 and for missing placeholders."""
-        return too_small(self, max_tokens=1) + missing_places("instruction", self.instruction, _PLACES)
+        return too_small(self, max_tokens=1) + missing_placeholders("instruction", self.instruction, _PLACEHOLDERS)
 
     def n_requests(self, n_passages: int, n_passage_tokens: int | None) -> int:
         """Return the maximum: one request per passage and one per fusion of two; 1 if the passages fit."""

@@ -16,7 +16,7 @@ from components.means import combine_mean, mean_scores
 from components.protocols import LLM, Ask, JudgePreparation, PretrainedEmbedder
 from components.records import JudgeInput, Judgements, Passages, Request, Sample, ScoreState
 from components.text.languages import languages_of_prompts
-from components.text.templates import fill, missing_places
+from components.text.templates import fill, missing_placeholders
 
 _NAMES = ("answer_relevancy", "answer_relevancy_compat")
 _Outcome = tuple[float | ScoreState, float | ScoreState, str]
@@ -47,7 +47,7 @@ class AnswerRelevancy:
 
     `answer_relevancy_compat` is the same, but 0 for a noncommittal answer, as in the package ragas 0.4.
     Level: sample. Range: [-1, 1], no unit, larger is better. The values depend on `embedder`, which runs in this
-    process and learns nothing from the corpus: compare values of the same embedder only. `prompt` has places for
+    process and learns nothing from the corpus: compare values of the same embedder only. `prompt` has placeholders for
     {answer} and {n_questions}. One request per answer (the package sends one per question). An empty answer is
     NOT_APPLICABLE. A reply with fewer or more questions is unreadable. Source: Es et al. 2023, "RAGAS", section 3.
     """
@@ -69,7 +69,7 @@ class AnswerRelevancy:
 
     def check(self) -> list[str]:
         """Return error messages for missing placeholders, an embedder that cannot be used, and numbers below 1."""
-        problems = missing_places("prompt", self.prompt, ("{answer}", "{n_questions}"))
+        problems = missing_placeholders("prompt", self.prompt, ("{answer}", "{n_questions}"))
         if self.embedder.tokenizer or hasattr(self.embedder, "account"):
             problems.append(
                 f"embedder: got {type(self.embedder).__name__}, expected a model that reads raw text in this process"

@@ -12,7 +12,7 @@ from components.judges.claim_replies import CLAIMS_SCHEMA, VERDICTS_SCHEMA, Supp
 from components.limits import too_small
 from components.protocols import Ask, Component
 from components.records import Request, Sample, ScoreState
-from components.text.templates import fill, missing_places
+from components.text.templates import fill, missing_placeholders
 
 Claims = tuple[str, ...]
 Verdicts = tuple[Verdict, ...]
@@ -75,8 +75,8 @@ class ClaimExtractor:
 
     def problems(self) -> list[str]:
         """Return error messages for missing placeholders, and numbers below 1."""
-        places = missing_places("claim_prompt", self.claim_prompt, ("{question}", "{text}"))
-        return places + too_small(self, max_claims=1, max_attempts=1)
+        problems = missing_placeholders("claim_prompt", self.claim_prompt, ("{question}", "{text}"))
+        return problems + too_small(self, max_claims=1, max_attempts=1)
 
     def claims(self, sources: Sequence[SourceText], ask: Ask) -> list[Claims | UnreadableReply]:
         """Return the claims of each text, () if it states nothing."""
@@ -153,8 +153,8 @@ class ClaimChecker:
 
     def problems(self) -> list[str]:
         """Return error messages for missing placeholders, and numbers below 1."""
-        places = missing_places("verdict_prompt", self.verdict_prompt, ("{claims}", "{passages}"))
-        return places + too_small(self, max_claims=1, max_attempts=1)
+        problems = missing_placeholders("verdict_prompt", self.verdict_prompt, ("{claims}", "{passages}"))
+        return problems + too_small(self, max_claims=1, max_attempts=1)
 
     @property
     def n_requests_per_check(self) -> int:

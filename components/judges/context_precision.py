@@ -29,7 +29,7 @@ class ContextPrecision:
 
     The value is the mean, over the useful passages, of the share of useful passages down to each, or 0 if none is
     useful.
-    Level: sample. Range: [0, 1], no unit, larger is better. One request per passage. `prompt` has places for
+    Level: sample. Range: [0, 1], no unit, larger is better. One request per passage. `prompt` has placeholders for
     {question}, {passage}, and {references} or {answer}. With {references}, a passage is useful for reaching the
     references, and cells with equal contexts share the judgement. With {answer}, it is useful for reaching the answer.
     A sample without these or without passages is NOT_APPLICABLE. Without a usable reply for every passage, it is FAILED

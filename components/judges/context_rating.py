@@ -16,7 +16,7 @@ from components.means import combine_mean, mean_scores
 from components.protocols import LLM, Ask, JudgePreparation
 from components.records import JudgeInput, Judgements, Request, Sample, ScoreState
 from components.text.languages import languages_of_prompts
-from components.text.templates import fill, missing_places
+from components.text.templates import fill, missing_placeholders
 
 _RATINGS = (0, 1, 2)
 
@@ -48,7 +48,7 @@ class ContextRating:
         problems = [] if self.name.strip() else ["name: is empty, expected the metric's name"]
         problems += [] if self.prompts else ["prompts: is empty, expected at least one wording"]
         for number, prompt in enumerate(self.prompts):
-            problems += missing_places(f"prompts[{number}]", prompt, ("{question}", "{passages}"))
+            problems += missing_placeholders(f"prompts[{number}]", prompt, ("{question}", "{passages}"))
         return problems + too_small(self, max_attempts=1)
 
     @property

@@ -17,7 +17,7 @@ from components.protocols import LLM, Ask, JudgePreparation
 from components.records import JudgeInput, Judgements, Request, Sample, ScoreState
 from components.text.languages import languages_of_prompts
 from components.text.sentences import split_sentences
-from components.text.templates import fill, missing_places
+from components.text.templates import fill, missing_placeholders
 
 _SCHEMA: Mapping[str, Json] = {
     "type": "object",
@@ -51,7 +51,7 @@ class ContextRelevance:
 
     def check(self) -> list[str]:
         """Return error messages for missing placeholders in the prompt, and a number below 1."""
-        problems = missing_places("prompt", self.prompt, ("{question}", "{sentences}"))
+        problems = missing_placeholders("prompt", self.prompt, ("{question}", "{sentences}"))
         return problems + too_small(self, max_attempts=1)
 
     @property

@@ -25,7 +25,7 @@ from components.records import JudgeInput, Judgements, Request, Sample, ScoreSta
 from components.text.languages import languages_of_prompts
 from components.text.templates import fill
 
-_PLACES = ("{answer}", "{passages}", "{passage}")
+_PLACEHOLDERS = ("{answer}", "{passages}", "{passage}")
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,9 @@ class Graded:
             grade = getattr(self, field)
             if grade is not None and grade not in self.grades:
                 problems.append(f"{field}: got {grade}, expected null or one of grades={list(self.grades)}")
-        if not any(name in self.instruction for name in _PLACES):
-            problems.append(f"instruction: shows nothing to judge, expected one of {', '.join(_PLACES)}")
-        if extra := [name for name in _PLACES if name in self.applicability]:
+        if not any(name in self.instruction for name in _PLACEHOLDERS):
+            problems.append(f"instruction: shows nothing to judge, expected one of {', '.join(_PLACEHOLDERS)}")
+        if extra := [name for name in _PLACEHOLDERS if name in self.applicability]:
             problems.append(f"applicability: got {', '.join(extra)}, expected only {{question}} and {{references}}")
         if self.max_attempts < 1:
             problems.append(f"max_attempts: got {self.max_attempts}, expected at least 1")

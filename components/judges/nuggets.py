@@ -20,7 +20,7 @@ from components.means import combine_mean, mean_scores
 from components.protocols import LLM, Ask, JudgePreparation
 from components.records import JudgeInput, Judgements, Request, Sample, ScoreState
 from components.text.languages import languages_of_prompts
-from components.text.templates import fill, missing_places
+from components.text.templates import fill, missing_placeholders
 
 Value = float | ScoreState
 
@@ -140,8 +140,8 @@ class Nuggets:
         """Return error messages for missing placeholders in prompts, and numbers below 1."""
         prompt = "document_prompt" if self.reads_gold else "nugget_prompt"
         return [
-            *missing_places(prompt, self._making_prompt, ("{question}", "{text}")),
-            *missing_places("assignment_prompt", self.assignment_prompt, ("{question}", "{nuggets}", "{answer}")),
+            *missing_placeholders(prompt, self._making_prompt, ("{question}", "{text}")),
+            *missing_placeholders("assignment_prompt", self.assignment_prompt, ("{question}", "{nuggets}", "{answer}")),
             *too_small(self, max_nuggets=1, max_attempts=1),
         ]
 

@@ -18,7 +18,7 @@ from components.means import combine_mean, mean_scores
 from components.protocols import LLM, Ask, JudgePreparation
 from components.records import JudgeInput, Judgements, Request, Sample, ScoreState
 from components.text.languages import languages_of_prompts
-from components.text.templates import fill, missing_places
+from components.text.templates import fill, missing_placeholders
 
 GRADES = (0, 1, 2, 3)
 _NAMES = ("umbrela_ndcg", "umbrela_precision", "umbrela_relevance")
@@ -54,7 +54,7 @@ class RelevanceGrades:
 
     def check(self) -> list[str]:
         """Return error messages for missing placeholders, a grade that does not exist, and a number below 1."""
-        problems = missing_places("prompt", self.prompt, ("{question}", "{passage}"))
+        problems = missing_placeholders("prompt", self.prompt, ("{question}", "{passage}"))
         if self.relevant_from not in GRADES[1:]:
             problems.append(f"relevant_from: got {self.relevant_from}, expected 1, 2 or 3")
         return problems + too_small(self, max_attempts=1)

@@ -88,7 +88,9 @@ class PromptByKind:
     def render(self, sample: Sample, passages: Sequence[Passage]) -> tuple[Message, ...]:
         """Return a system message (unless it is empty) and a user message."""
         unknown = {f"{{{name}}}": "" for name in self._shown_facts}
-        context = "\n".join(fill(self.passage, unknown | _places(n, passage)) for n, passage in enumerate(passages, 1))
+        context = "\n".join(
+            fill(self.passage, unknown | _passage_values(n, passage)) for n, passage in enumerate(passages, 1)
+        )
         return self._messages(sample, self.system, context or self.nothing_found)
 
     def render_closed_book(self, sample: Sample) -> tuple[Message, ...]:
@@ -98,14 +100,14 @@ class PromptByKind:
     def _messages(self, sample: Sample, system: str, context: str) -> tuple[Message, ...]:
         template = getattr(self, sample.kind.value) or self.default
         turns = [fill(self.turn, {"{question}": turn.question, "{answer}": turn.answer}) for turn in sample.history]
-        has_place = _HISTORY in template or sample.kind is not Kind.CONVERSATION
-        question = sample.question if has_place else "\n".join([*turns, sample.question])
+        has_placeholder = _HISTORY in template or sample.kind is not Kind.CONVERSATION
+        question = sample.question if has_placeholder else "\n".join([*turns, sample.question])
         values = {"{question}": question, "{context}": context, _HISTORY: "\n".join(turns)}
         user = Message("user", fill(template, values))
         return (Message("system", system), user) if system else (user,)
 
 
-def _places(n: int, passage: Passage) -> dict[str, str]:
+def _passage_values(n: int, passage: Passage) -> dict[str, str]:
     metadata = "; ".join(f"{name}: {value}" for name, value in passage.metadata.items())
     facts = {f"{{{name}}}": value for name, value in passage.metadata.items()}
     number, text = str(passage.number or n), passage.text.strip()

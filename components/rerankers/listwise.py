@@ -12,7 +12,7 @@ from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import HitOrder, ScoreState
 from components.rerankers.asked import request_about
-from components.text.templates import fill, missing_places
+from components.text.templates import fill, missing_placeholders
 
 _CHAIN = re.compile(r"(?<!\d)\[?\d++\]?(?:\s*[>＞]\s*\[?\d++\]?)+")
 """A chain such as [3] > [1] > [2], which models reply that were trained for it."""
@@ -62,7 +62,7 @@ class Listwise:
                 f"step: got {self.step}, expected less than window={self.window}, so that windows overlap and hits can "
                 "move from one to the next"
             )
-        return problems + missing_places("instruction", self.instruction, ("{question}", "{passages}"))
+        return problems + missing_placeholders("instruction", self.instruction, ("{question}", "{passages}"))
 
     def n_requests(self, n_hits: int) -> int:
         """Return one request per window and pass."""

@@ -12,7 +12,7 @@ from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import HitOrder, ScoreState
 from components.rerankers.asked import request_about
-from components.text.templates import fill, missing_places
+from components.text.templates import fill, missing_placeholders
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Pointwise:
         problems = too_small(self, depth=1, max_attempts=1)
         if len(set(self.grades)) < 2:
             problems.append(f"grades: got {list(self.grades)}, expected at least two")
-        return problems + missing_places("instruction", self.instruction, ("{question}", "{passage}"))
+        return problems + missing_placeholders("instruction", self.instruction, ("{question}", "{passage}"))
 
     def n_requests(self, n_hits: int) -> int:
         """Return one request per hit, or 0 if there are fewer than two hits."""

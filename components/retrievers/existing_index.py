@@ -117,7 +117,7 @@ class ExistingCollection(ExistingIndex):
 
     @property
     def template(self) -> str:
-        """The JSON of a request, with places such as {query} for `fill_template`."""
+        """The JSON of a request, with placeholders such as {query} for `fill_template`."""
         return self.request
 
     @property

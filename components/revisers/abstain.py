@@ -8,10 +8,10 @@ from components.asking.reply import flag, read_object
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import AnswerCheck, AskedText, JudgeInput, Request
-from components.revisers.checking import PLACES, has_passages, messages_about, verify_answers
+from components.revisers.checking import PLACEHOLDERS, has_passages, messages_about, verify_answers
 from components.text.normalize import ANSWER_FORM_VERSION
 from components.text.refusals import is_refusal
-from components.text.templates import missing_places
+from components.text.templates import missing_placeholders
 
 _SCHEMA: Mapping[str, object] = {
     "type": "object",
@@ -46,7 +46,7 @@ class AbstainIfUnsupported:
 
     def check(self) -> list[str]:
         """Return error messages for numbers out of range, for missing placeholders, and for an empty abstention."""
-        problems = too_small(self, max_attempts=1) + missing_places("instruction", self.instruction, PLACES)
+        problems = too_small(self, max_attempts=1) + missing_placeholders("instruction", self.instruction, PLACEHOLDERS)
         return problems if self.abstention.strip() else [*problems, "abstention: got none, expected a text"]
 
     def check_answers(self, answers: Sequence[JudgeInput], ask: Ask) -> list[AnswerCheck]:

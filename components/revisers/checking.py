@@ -8,8 +8,8 @@ from components.protocols import Ask
 from components.records import AnswerCheck, JudgeInput, Message, Request
 from components.text.templates import fill
 
-PLACES = ("{question}", "{passages}", "{answer}")
-"""Places in the instruction of a check."""
+PLACEHOLDERS = ("{question}", "{passages}", "{answer}")
+"""Placeholders in the instruction of a check."""
 
 PURPOSE = "revision"
 """Purpose of all requests of revisers, under which their replies are stored. An answer is checked once."""
@@ -23,9 +23,11 @@ def has_passages(item: JudgeInput) -> bool:
 def messages_about(
     item: JudgeInput, system: str, instruction: str, others: Mapping[str, str] | None = None
 ) -> tuple[Message, ...]:
-    """Return the messages with the question, the numbered passages and the answer. `others` are further places."""
+    """Return the messages with the question, the numbered passages and the answer. `others` are further
+    placeholders.
+    """
     texts = [" ".join(passage.text.split()) for passage in item.passages]
-    values = dict(zip(PLACES, (question_in_context(item.sample), number_lines(texts), item.answer), strict=True))
+    values = dict(zip(PLACEHOLDERS, (question_in_context(item.sample), number_lines(texts), item.answer), strict=True))
     return chat(system, fill(instruction, {**values, **(others or {})}))
 
 

@@ -11,8 +11,8 @@ from components.fields import runtime_only
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import AnswerCheck, AskedText, JudgeInput, Request
-from components.revisers.checking import PLACES, has_passages, messages_about, verify_answers
-from components.text.templates import missing_places
+from components.revisers.checking import PLACEHOLDERS, has_passages, messages_about, verify_answers
+from components.text.templates import missing_placeholders
 
 _LISTS = ("unsupported", "missing")
 _SCHEMA: Mapping[str, object] = {
@@ -53,8 +53,10 @@ class Reflect:
         """Return error messages for numbers out of range, and for placeholders missing in the instructions."""
         return [
             *too_small(self, max_attempts=1),
-            *missing_places("check_instruction", self.check_instruction, PLACES),
-            *missing_places("revise_instruction", self.revise_instruction, (*PLACES, "{unsupported}", "{missing}")),
+            *missing_placeholders("check_instruction", self.check_instruction, PLACEHOLDERS),
+            *missing_placeholders(
+                "revise_instruction", self.revise_instruction, (*PLACEHOLDERS, "{unsupported}", "{missing}")
+            ),
         ]
 
     def check_answers(self, answers: Sequence[JudgeInput], ask: Ask) -> list[AnswerCheck]:

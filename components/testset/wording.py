@@ -12,15 +12,15 @@ from components.text.templates import fill
 
 @dataclass(frozen=True)
 class Wording:
-    """A prompt. `instruction` has places such as {question}. `reminder` follows a reply that cannot be read."""
+    """A prompt. `instruction` has placeholders such as {question}. `reminder` follows a reply that cannot be read."""
 
     system: str
     instruction: str
     reminder: str
 
-    def problems(self, field: str, places: tuple[str, ...]) -> list[str]:
+    def problems(self, field: str, placeholders: tuple[str, ...]) -> list[str]:
         """Return one message per missing or unknown placeholder of the wording in `field`."""
-        return [f"{field}.{problem}" for problem in wording_problems(self.instruction, places)]
+        return [f"{field}.{problem}" for problem in wording_problems(self.instruction, placeholders)]
 
     def request(self, request_id: str, values: Mapping[str, str], kind: Kind, schema: Mapping[str, object]) -> Request:
         """Return a request for one JSON object. A backend sees only the messages, not the sample."""

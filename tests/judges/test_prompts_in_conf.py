@@ -1,4 +1,4 @@
-"""The prompts in conf/judge: every place is filled, and the two languages ask for the same."""
+"""The prompts in conf/judge: every placeholder is filled, and the two languages ask for the same."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from runner.pipeline.settings import JudgeSettings
 from tests.runner.sweeping import compose_job
 
 FOLDER = Path(conf.__file__).parent / "judge"
-PLACES = (
+PLACEHOLDERS = (
     "{question}",
     "{references}",
     "{answer}",
@@ -73,7 +73,7 @@ def prompts(score: dict[str, Any], fields: Sequence[str] = PROMPTS) -> list[str]
 def test_judge_prompts_contain_no_unfilled_placeholder(name: str) -> None:
     for score in scores(name).values():
         for prompt in prompts(score):
-            assert not re.search(r"\{\w+\}", fill(prompt, dict.fromkeys(PLACES, "")))
+            assert not re.search(r"\{\w+\}", fill(prompt, dict.fromkeys(PLACEHOLDERS, "")))
             assert any(f'"{key}"' in prompt for key in KEYS)
 
 
@@ -87,7 +87,7 @@ def test_judge_wordings_of_both_languages_differ_only_in_text(name: str) -> None
         }
         for field in PROMPTS:
             shown, shown_in_english = (
-                [{place for place in PLACES if place in prompt} for prompt in prompts(side, [field])]
+                [{name for name in PLACEHOLDERS if name in prompt} for prompt in prompts(side, [field])]
                 for side in (score, english[key])
             )
             assert shown == shown_in_english, (key, field)

@@ -9,11 +9,17 @@ from components.records import AnswerCheck, Request
 from components.revisers.abstain import AbstainIfUnsupported
 from components.text.refusals import is_refusal
 from tests.contracts.reviser_contract import ITEMS, ReviserContract, item
-from tests.revisers.test_reflect import OWN, PLACES, replies
+from tests.revisers.test_reflect import OWN, PLACEHOLDERS, replies
 
 
 def abstain(**fields: Any) -> AbstainIfUnsupported:
-    own = {"llm": Scripted(), "system": "", "instruction": PLACES, "reminder": "Once more.", "abstention": "None."}
+    own = {
+        "llm": Scripted(),
+        "system": "",
+        "instruction": PLACEHOLDERS,
+        "reminder": "Once more.",
+        "abstention": "None.",
+    }
     return AbstainIfUnsupported(**{**own, **fields})
 
 

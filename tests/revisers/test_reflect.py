@@ -14,15 +14,15 @@ from components.revisers.reflect import Reflect
 from tests.contracts.component_contract import ComponentContract
 from tests.contracts.reviser_contract import ReviserContract, item
 
-PLACES = "{question}|{passages}|{answer}"
+PLACEHOLDERS = "{question}|{passages}|{answer}"
 
 
 def reflect(**fields: Any) -> Reflect:
     own = {
         "llm": Scripted(),
         "system": "",
-        "check_instruction": PLACES,
-        "revise_instruction": f"{PLACES}|{{unsupported}}|{{missing}}",
+        "check_instruction": PLACEHOLDERS,
+        "revise_instruction": f"{PLACEHOLDERS}|{{unsupported}}|{{missing}}",
         "reminder": "Once more.",
     }
     return Reflect(**{**own, **fields})
@@ -99,7 +99,7 @@ def test_unreadable_reflection_is_retried_then_reported(wrong: str) -> None:
 
 
 def test_reply_that_repeats_the_form_is_unreadable() -> None:
-    instruction = PLACES + ' {"unsupported": ["statement", ...], "missing": []}'
+    instruction = PLACEHOLDERS + ' {"unsupported": ["statement", ...], "missing": []}'
     ask, _ = replies(critique_reply(["statement"], []))
     (check,) = reflect(max_attempts=1, check_instruction=instruction).check_answers([OWN], ask)
     assert check.unread
@@ -139,5 +139,7 @@ def test_answer_check_shows_earlier_turns_of_the_question() -> None:
 
 def test_reflect_reviser_rejects_invalid_settings() -> None:
     assert reflect(check_instruction="{question}").check() == ["check_instruction: has no {passages} and no {answer}"]
-    assert reflect(revise_instruction=PLACES).check() == ["revise_instruction: has no {unsupported} and no {missing}"]
+    assert reflect(revise_instruction=PLACEHOLDERS).check() == [
+        "revise_instruction: has no {unsupported} and no {missing}"
+    ]
     assert reflect(max_attempts=0).check()

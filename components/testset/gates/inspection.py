@@ -63,8 +63,8 @@ class Inspection:
     tags: ClassVar[bool] = False
 
     def check(self) -> list[str]:
-        places = ("{question}", "{references}", "{quotes}", "{expression}", "{documents}")
-        return too_small(self, max_attempts=1) + self.wording.problems("wording", places)
+        placeholders = ("{question}", "{references}", "{quotes}", "{expression}", "{documents}")
+        return too_small(self, max_attempts=1) + self.wording.problems("wording", placeholders)
 
     def applies_to(self, draft: Draft) -> bool:
         return draft.kind in ASKED

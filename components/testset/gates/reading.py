@@ -30,20 +30,20 @@ class ReadingAttempt:
 class Reading:
     """The prompts of a reader and of the comparison of its answer.
 
-    `reading` has placeholders for {question} and, if the reader sees texts, {documents}. `comparing` has places for
-    {question}, {references} and {answer}.
+    `reading` has placeholders for {question} and, if the reader sees texts, {documents}. `comparing` has placeholders
+    for {question}, {references} and {answer}.
     """
 
     reading: Wording
     comparing: Wording
     max_attempts: int
 
-    def problems(self, *places: str) -> list[str]:
+    def problems(self, *placeholders: str) -> list[str]:
         """Return error messages for a number out of range, and for placeholders missing in the wordings.
 
-        `places` are the placeholders that `reading` must have.
+        `placeholders` are those that `reading` must have.
         """
-        problems = too_small(self, max_attempts=1) + self.reading.problems("reading", places)
+        problems = too_small(self, max_attempts=1) + self.reading.problems("reading", placeholders)
         return problems + self.comparing.problems("comparing", ("{question}", "{references}", "{answer}"))
 
     def attempts(self, tasks: Sequence[tuple[Draft, str]], ask: Ask) -> list[ReadingAttempt | UnreadableReply]:

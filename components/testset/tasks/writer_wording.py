@@ -8,7 +8,7 @@ from components.records import Kind, Message, Request, Sample
 from components.testset.protocols import SourceCorpus
 from components.testset.records import EvidenceSet, Topic
 from components.testset.shown_documents import shown_documents
-from components.text.templates import fill, missing_places
+from components.text.templates import fill, missing_placeholders
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class WriterWording:
 
     def check(self) -> list[str]:
         """Return one message per placeholder that the instruction lacks."""
-        return missing_places("instruction", self.instruction, ("{documents}", "{topic}"))
+        return missing_placeholders("instruction", self.instruction, ("{documents}", "{topic}"))
 
     def request(self, evidence: EvidenceSet, corpus: SourceCorpus, kind: Kind, schema: Mapping[str, object]) -> Request:
         """Return a request for one JSON object about an evidence set. A backend sees only the messages, not the
