@@ -70,7 +70,7 @@ def _price(text: str) -> float:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the cells from cheapest to dearest, with the front marked. Returns 0.
+    """Print the cells from the cheapest to the most expensive, with the front marked. Returns 0.
 
     Raises DataError if no cell has a value of the metric, or all costs are 0 or unknown.
     """
@@ -165,7 +165,7 @@ def _columns(
 
 
 def _marks(cells: Sequence[CellResult], better: NDArray[np.float64], costs: NDArray[np.float64]) -> list[str]:
-    """Return for each cell "on the front", or the best of the cells that are no worse and no dearer."""
+    """Return for each cell "on the front", or the best cell that dominates it."""
     marks = []
     for row in dominators(better, costs):
         beaten_by = np.flatnonzero(row)

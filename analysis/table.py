@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     """Print the list of tables, one table, or a table with the results of a sweep, and write the requested file.
     Returns 0.
 
-    Raises DataError for an unknown table, sweep or metric, and for options that do not go together.
+    Raises DataError for an unknown table, sweep or metric, and for options that are not a valid combination.
     """
     console = terminal.make_console(options.format)
     if not options.table:

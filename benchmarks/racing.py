@@ -95,7 +95,7 @@ def simulate_race(kind: str, random: Generator, rules: RaceRules, mode: str = ""
     """Return the race over one simulated sweep. The noise is scaled to [0, 1].
 
     `mode` is "targets" for three subsets in addition to all samples, and "cost" for two cells of every cost, the
-    better ones dearer, so that half of the cells are on the front.
+    better ones more expensive, so that half of the cells are on the front.
     """
     values = KINDS[kind](random, (_N_SAMPLES, _N_CELLS))
     scaled = (values - values.min()) / max(float(np.ptp(values)), 1e-12)

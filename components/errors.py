@@ -5,7 +5,7 @@
     ├── DataError          a file or record that cannot be used; names the file, the place in it and what was expected
     ├── MissingExtraError  an optional package is missing; names the install command
     ├── ComponentError     a component got input outside its contract, or broke its contract
-    ├── LLMError           one request to a language model failed for good
+    ├── LLMError           one request to a language model failed permanently
     ├── BudgetReached      a budget of the sweep allows no further request; answers so far are stored
     └── StoreError         the store cannot be read or written
         └── DamagedEntryError  an entry does not match its manifest; it is recomputed
@@ -156,7 +156,7 @@ class ComponentError(RagGridError):
 
 
 class LLMError(RagGridError):
-    """One request to a language model failed for good (after its retries)."""
+    """One request to a language model failed permanently (after its retries)."""
 
 
 class BudgetReached(RagGridError):

@@ -85,7 +85,7 @@ _Node = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class _Texts(NamedTuple):
-    """What the files of our packages say, with its places."""
+    """Texts in the files of our packages, with their places."""
 
     documented: list[tuple[str, str, str]]
     """The place, the name and the text of every docstring."""

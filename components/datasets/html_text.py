@@ -98,25 +98,25 @@ def _strip_open_comment(markup: str) -> str:
 
 
 class _Context(HTMLParser):
-    """Reads the beginning of a page, and tells in what it ends."""
+    """Parses the beginning of a page and reports whether it ends inside a tag, script or style."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=False)  # otherwise text without a following tag stays unread
 
     @property
     def is_in_tag_or_script(self) -> bool:
-        """True if what was read ends in a tag, in a script or in a style."""
+        """True if the page so far ends inside a tag, script or style."""
         return self.cdata_elem is not None or self.rawdata.startswith("<")
 
 
 class _Repeats:
-    """The characters that repeated cells may still add to a page."""
+    """Budget of the characters that repeated cells may add to a page."""
 
     def __init__(self) -> None:
         self._n_left = _MAX_REPEATED_CHARACTERS
 
     def allow(self, text: str) -> bool:
-        """Return True, and count the text, if the page may have it once more."""
+        """Charge the text to the budget. Return False once the budget is exhausted."""
         self._n_left -= len(text) + 3  # and the border of its cell
         return self._n_left >= 0
 

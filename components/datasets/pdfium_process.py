@@ -27,7 +27,7 @@ def main() -> None:
     sys.path += sys.argv[1:]
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     answers = os.fdopen(os.dup(1), "w", encoding="ascii")
-    os.dup2(2, 1)  # what native code prints is no answer
+    os.dup2(2, 1)  # the prints of native code must not reach the answers
     orders: queue.SimpleQueue[_Order] = queue.SimpleQueue()
     threading.Thread(target=_take_orders, args=(orders,), daemon=True).start()
     _limit("RLIMIT_CORE", 0)
@@ -106,7 +106,7 @@ def _answer(answers: TextIO, **fields: object) -> None:
 
 
 def _limit_next(order: _Order) -> None:
-    """Let the system end this process if the next page takes more CPU time than ordered, or give it no more memory."""
+    """Limit the next page. The system kills the process beyond the CPU time, and refuses memory beyond the limit."""
     _limit("RLIMIT_CPU", math.ceil(time.process_time() + order["cpu_s"]))
     if _PAGES_IN_USE.exists():
         _limit(

@@ -59,7 +59,7 @@ class OpenAIEmbeddings:
     `model`. `dimensions` is sent if it is set, for models that can shorten their vectors.
 
     Blank texts are not sent, and their vectors are zero. The other fields and the retries are as in `OpenAIChat`. A
-    request that fails for good fails the stage, because a corpus without some of its vectors would be a different
+    request that fails permanently fails the stage, because a corpus without some of its vectors would be a different
     corpus. The vectors received so far are stored, and are not requested again. Most servers reject a text that exceeds
     the model's limit, and some cut it; choose chunks that fit.
     """
@@ -115,7 +115,7 @@ class OpenAIEmbeddings:
         return {"dimensions": np.array([len(self._ask(["a"], self._passages)[0])], dtype=np.float32)}
 
     def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:
-        """Return float32[n_chunks, d], unit length. Raises ComponentError if a request fails for good."""
+        """Return float32[n_chunks, d], unit length. Raises ComponentError if a request fails permanently."""
         return self._embed(chunks.texts, self._passages, state)
 
     def embed_queries(self, queries: Passages, state: EmbedderState) -> NDArray[np.float32]:
@@ -165,7 +165,7 @@ class OpenAIEmbeddings:
         """Return vectors of unit length in the order of the texts.
 
         Equal texts are sent once, and texts with stored vectors are not sent. Vectors without `n_dimensions` dimensions
-        (None: any number) are not stored. Raises ComponentError if a request fails for good.
+        (None: any number) are not stored. Raises ComponentError if a request fails permanently.
         """
         keys, received = [side.key_of(text) for text in texts], current_received()
         stored = received.get_all(keys)

@@ -90,7 +90,7 @@ class Breaker:
         self._is_up()
 
     def record_failure(self, error: Exception, reason: str) -> None:
-        """Record a request that failed for good."""
+        """Record a request that failed permanently."""
         # Only failures that may affect other requests count. Any other failure proves that the server is up.
         if not (is_for_all(error) or is_temporary(error)):
             self._is_up()

@@ -70,7 +70,7 @@ def request_all(
 ) -> Generator[tuple[Item, Result], None, None]:
     """Yield every item with its result, as it arrives; see `Server.call`.
 
-    This function is for callers that need all results. After a request has failed for good, it sends no further
+    This function is for callers that need all results. After a request has failed permanently, it sends no further
     requests, but still yields the results of the open ones. It then raises ComponentError, with `who` as its subject.
     """
     failed: Failed | None = None

@@ -41,7 +41,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Failed:
-    """A call that failed for good: the reason and the class of the failure."""
+    """A call that failed permanently: the reason and the class of the failure."""
 
     message: str
     error_class: ErrorClass

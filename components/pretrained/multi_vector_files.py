@@ -125,7 +125,7 @@ def _settings(model: str, revision: str, folder: str) -> dict[str, Json]:
 
 
 def _older_settings(model: str, revision: str) -> dict[str, Json]:
-    """Return the same of PyLate or of Stanford's code."""
+    """Return these settings from the files of PyLate or Stanford's ColBERT."""
     if _is_stanford(model, revision):
         metadata = model_json(model, revision, _STANFORD_METADATA)
         length = metadata.get("query_maxlen") or _DEFAULT_QUERY_LENGTH

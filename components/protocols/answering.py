@@ -116,6 +116,6 @@ class Generator(Component, Protocol):
     def generate(self, tasks: Sequence[AnswerTask], render: Render, ask: Ask) -> list[GeneratedAnswer]:
         """Return one answer per task, in order; each has the id of the sample.
 
-        If a request failed for good, the answer has the state of that request. It is never assembled from the remaining
-        replies.
+        If a request failed permanently, the answer has the state of that request. It is never assembled from the
+        remaining replies.
         """

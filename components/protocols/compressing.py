@@ -29,8 +29,8 @@ class AskingCompressor(Component, Protocol):
     ) -> list[CompressedPassages]:
         """Return one CompressedPassages per query.
 
-        It reports a reply that cannot be parsed after a retry, and a request that failed for good. Neither removes any
-        text.
+        It reports a reply that cannot be parsed after a retry, and a request that failed permanently. Neither removes
+        any text.
         """
 
 

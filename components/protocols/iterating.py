@@ -33,7 +33,7 @@ class IterativeSearch(Component, Protocol):
 
         For a component that `decides_first`, a trail without passages is about the first search. Any query it returns
         then means that the question is searched for. A reply that cannot be parsed after a retry, and a request that
-        failed for good, are reported.
+        failed permanently, are reported.
         """
 
 

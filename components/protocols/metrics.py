@@ -156,8 +156,8 @@ class JudgedMetric(Metric, Protocol):
     def judge(self, judged: Sequence[JudgeInput], prepared: JudgePreparation, ask: Ask) -> Judgements:
         """Return one Scores per name.
 
-        A request that failed for good leads to the state FAILED. A reply that cannot be parsed after a retry leads to
-        UNPARSABLE. Neither becomes a number.
+        A request that failed permanently leads to the state FAILED. A reply that cannot be parsed after a retry leads
+        to UNPARSABLE. Neither becomes a number.
         """
 
 

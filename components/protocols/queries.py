@@ -10,7 +10,7 @@ from components.records import Expansion, Sample
 
 @runtime_checkable
 class QueryVariant(Component, Protocol):
-    """A way from a sample to its queries that needs no language model.
+    """Derives queries from a sample without a language model.
 
     A variant that returns a single query for every sample has a class variable `gives_one_query = True`. The ranking of
     a single such variant is not fused.
@@ -41,8 +41,8 @@ class AskedVariant(Component, Protocol):
     def write(self, samples: Sequence[Sample], ask: "Ask") -> list[Expansion]:
         """Return one Expansion per sample.
 
-        It reports a reply that cannot be parsed after a retry, and a request that failed for good. The sample is then
-        searched with its question.
+        It reports a reply that cannot be parsed after a retry, and a request that failed permanently. The sample is
+        then searched with its question.
         """
 
 

@@ -62,7 +62,7 @@ class ListReranker(Component, Protocol):
     def rank(self, queries: Sequence[str], hits: Sequence[Sequence[str]], ask: "Ask") -> list[HitOrder]:
         """Return one HitOrder per query. `hits` are the texts of its hits, best first.
 
-        The HitOrder reports a reply that cannot be parsed after a retry, and a request that failed for good. Neither
+        The HitOrder reports a reply that cannot be parsed after a retry, and a request that failed permanently. Neither
         moves a hit.
         """
 

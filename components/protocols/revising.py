@@ -30,7 +30,7 @@ class Reviser(Component, Protocol):
     def check_answers(self, answers: Sequence[JudgeInput], ask: Ask) -> list[AnswerCheck]:
         """Return one verdict per answer, from at most one request each. No answer is blank.
 
-        It reports a reply that cannot be parsed after a retry, and a request that failed for good. The answer then
+        It reports a reply that cannot be parsed after a retry, and a request that failed permanently. The answer then
         stays.
         """
 

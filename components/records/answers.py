@@ -115,7 +115,7 @@ class Answer:
 
     @classmethod
     def from_failure(cls, request: Request, error: str, error_class: ErrorClass) -> "Answer":
-        """Return the outcome of a request that failed for good."""
+        """Return the outcome of a request that failed permanently."""
         return cls(request.id, AnswerState.ERROR, error=error, error_class=error_class)
 
 

@@ -51,7 +51,7 @@ class RerankApi:
     It scores `depth` hits per query, on the server's scale. Scores are stored one by one. This suits models that score
     each chunk independently, as nearly all do, but not models that compare the chunks of a request (Jina's third
     version). Pairs with blank text are not sent, and rank last. The server cuts chunks that exceed the model's limit.
-    See `OpenAIChat` for the other fields and the retries. A request that fails for good fails the stage; the
+    See `OpenAIChat` for the other fields and the retries. A request that fails permanently fails the stage; the
     scores received so far are stored.
     """
 
@@ -80,7 +80,7 @@ class RerankApi:
         return problems + too_small(self, depth=1, batch_size=1)
 
     def score(self, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
-        """Return float32[n_pairs]. Raises ComponentError if a request fails for good."""
+        """Return float32[n_pairs]. Raises ComponentError if a request fails permanently."""
         if not len(pairs):
             return np.zeros(0, dtype=np.float32)
         texts, row = distinct_pairs(queries, chunks, pairs)

@@ -35,7 +35,7 @@ class HttpRetriever:
 
     `revision` says what is searched there, such as a date. It must be given and is part of the keys of all hits.
     `fusion` is needed only for an expander with several queries per sample. For failures and retries see `OpenAIChat`.
-    A search that fails for good is an error of the whole search.
+    A search that fails permanently is an error of the whole search.
     """
 
     url: str
@@ -74,7 +74,7 @@ class HttpRetriever:
     def find(
         self, queries: Sequence[str], vectors: NDArray[np.float32] | None, depth: int
     ) -> Iterator[list[IndexedText]]:
-        """Yield the hits of each query. Raises ComponentError for a search that fails for good."""
+        """Yield the hits of each query. Raises ComponentError for a search that fails permanently."""
         return in_order(self._search(queries, depth))
 
     def _search(self, queries: Sequence[str], depth: int) -> Iterator[tuple[int, list[IndexedText]]]:

@@ -72,7 +72,7 @@ class SearchServer(ExistingIndex):
     def find(
         self, queries: Sequence[str], vectors: NDArray[np.float32] | None, depth: int
     ) -> Iterator[list[IndexedText]]:
-        """Yield the hits of each query. Raises ComponentError for a search that fails for good."""
+        """Yield the hits of each query. Raises ComponentError for a search that fails permanently."""
         return in_order(self._search(queries, vectors, depth))
 
     def _search(

@@ -95,7 +95,7 @@ class SweepSearch:
         return cells
 
     def _planned_cell(self, point: Point) -> PlannedCell | None:
-        """Return the cell at a point; None if an earlier point had it, or if its values do not go together."""
+        """Return the cell at a point; None if an earlier point had it, or if its values are not a valid combination."""
         self._cell_of[point] = ""
         try:
             request = self._jobs.request(point)

@@ -53,7 +53,7 @@ class SearchJobs:
     def request(self, point: Point, *, accept: bool = True) -> CellRequest:
         """Return the checked cell at a point. Its configuration will be written, unless `accept` is False.
 
-        Raises ConfigError if its values do not go together.
+        Raises ConfigError if its values are not a valid combination.
         """
         overrides = self.space.overrides(point)
         try:

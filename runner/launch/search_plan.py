@@ -153,8 +153,8 @@ def most_requested(
 ) -> Plan:
     """Return the plan of the corners with the most requests of the whole search.
 
-    No cell costs more than the cell with the dearest value of every axis. If those values do not go together, the
-    dearest corner counts. `requests` are the requests of the corners, in their order.
+    No cell costs more than the cell with the most expensive value of every axis. If those values are not a valid
+    combination, the most expensive corner counts. `requests` are the requests of the corners, in their order.
     """
     costs = {
         id(request): highest_cost(_count_requests(cell, store), requests[0].cell.prices)
@@ -162,9 +162,9 @@ def most_requested(
         for request in (cell.request, *cell.same_as)
     }
     cost_by_point = dict(zip(jobs.points, (costs[id(request)] for request in requests), strict=True))
-    dearest = tuple(max(points, key=cost_by_point.__getitem__)[axis] for axis, points in enumerate(jobs.along))
+    most_expensive = tuple(max(points, key=cost_by_point.__getitem__)[axis] for axis, points in enumerate(jobs.along))
     try:
-        (cell,) = plan_sweep([jobs.request(dearest, accept=False)], store).cells
+        (cell,) = plan_sweep([jobs.request(most_expensive, accept=False)], store).cells
     except ConfigError:
         cell = max(corners.cells, key=lambda cell: costs[id(cell.request)])
     counts = tuple(count.times(planned.n_cells) for count in _count_requests(cell, store))

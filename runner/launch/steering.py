@@ -35,7 +35,7 @@ _MIN_S_BETWEEN_WRITES = 1.0
 class SweepSteering(Steering):
     """Writes the progress of a sweep, and carries out the requests of users. Does nothing before `begin`.
 
-    `announce` receives a line per request, and `heeded` is called after new requests.
+    `announce` receives a line per request, and `on_requests` is called after new requests are carried out.
     """
 
     sweep_dir: Path
@@ -43,7 +43,7 @@ class SweepSteering(Steering):
     budget: Budget
     currency: str
     announce: Callable[[str], None]
-    heeded: Callable[[], None]
+    on_requests: Callable[[], None]
     requests: list[dict[str, Json]] = field(default_factory=list)
     """All requests so far, for the record."""
     stopped: set[str] = field(default_factory=set)
@@ -54,7 +54,7 @@ class SweepSteering(Steering):
     _file: "_ProgressFile | None" = None
     _seen: tuple[int, int, int] = (0, 0, 0)
     """Inode, size and modification time (ns) of the file of requests when it was read."""
-    _n_heeded: int = 0
+    _n_read: int = 0
     _cells_of: dict[str, set[str]] = field(default_factory=dict)
     _idle_since: float | None = None
 
@@ -75,7 +75,7 @@ class SweepSteering(Steering):
             self._file.end()
         # A cycle of references would keep heartbeat files open until the next garbage collection.
         self._file = self.progress = None
-        self.announce = self.heeded = _ignore
+        self.announce = self.on_requests = _ignore
 
     def look(self) -> Collection[str]:
         if self._file is None or not (requests := self._new_requests()):
@@ -84,7 +84,7 @@ class SweepSteering(Steering):
         for request in requests:
             self._apply(request)
         self.requests += requests
-        self.heeded()
+        self.on_requests()
         if len(self.stopped) == before:
             return ()
         return {key for key, cells in self._cells_of.items() if cells <= self.stopped}
@@ -93,16 +93,16 @@ class SweepSteering(Steering):
         try:
             status = (self.sweep_dir / STEERING).stat()
         except OSError:  # there are no requests yet, or the file was deleted
-            self._seen, self._n_heeded = (0, 0, 0), 0
+            self._seen, self._n_read = (0, 0, 0), 0
             return []
         seen = status.st_ino, status.st_size, status.st_mtime_ns
         if seen == self._seen:
             return []
         if seen[0] != self._seen[0] or seen[1] < self._seen[1]:  # the file was replaced or emptied
-            self._n_heeded = 0
+            self._n_read = 0
         self._seen = seen
         requests = read_requests(self.sweep_dir)
-        new, self._n_heeded = requests[self._n_heeded :], len(requests)
+        new, self._n_read = requests[self._n_read :], len(requests)
         return new
 
     def _apply(self, request: Mapping[str, Json]) -> None:

@@ -160,7 +160,7 @@ def unpriced_models(stages: Iterable[AnyStage], prices: Prices) -> list[str]:
 
 
 def highest_cost(counts: Sequence[RequestCount], prices: Prices) -> tuple[float, int, int]:
-    """Return the most cost, tokens and requests of these counts, to find the dearest cell."""
+    """Return the maximum cost, tokens and requests of these counts, to find the most expensive cell."""
     tokens = [each for count in counts for each in count.tokens or ()]
     n_tokens, cost = _n_tokens_and_cost(tokens, prices)
     return cost, n_tokens, sum(count.n_requests for count in counts)

@@ -11,7 +11,7 @@ SUBSETS = "subsets"
 
 
 class RaceOpponents(Enum):
-    """Opponents of a cell: ALL the others, or by COST those that cost no more in the plan."""
+    """Opponents of a cell. ALL: every other cell. COST: cells that cost no more in the plan."""
 
     ALL = "all"
     COST = "cost"

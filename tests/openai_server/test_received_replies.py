@@ -138,7 +138,7 @@ def test_scores_received_before_a_reranker_failure_are_reused(tmp_path: Path) ->
 
 
 def test_failed_batch_waits_for_running_requests(tmp_path: Path) -> None:
-    """The server refuses one text for good, and the request beside it a moment later succeeds and counts."""
+    """The server refuses one text permanently. A request at the same time succeeds a moment later and counts."""
 
     def script(request: dict[str, Any], attempt: int) -> Reply:
         if "bad" in request["input"]:

@@ -210,7 +210,7 @@ class TestCosts:
     """Races in which a cell stops only behind cells that cost no more."""
 
     def test_cost_race_keeps_the_front_of_quality_and_cost(self) -> None:
-        """Quality rises from cell to cell: the dearest three are worse than the cheap last one."""
+        """Quality rises from cell to cell: the three most expensive are worse than the cheap last one."""
         raced = replay(graded(1, 1000), costs=[1, 2, 3, 5, 5, 4])
         assert raced.live.tolist() == [True, True, True, False, False, True]
 

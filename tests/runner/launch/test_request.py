@@ -1,4 +1,4 @@
-"""Settings that the executor of a sweep does not heed."""
+"""Settings that the executor of a sweep does not use."""
 
 from dataclasses import replace
 from pathlib import Path
