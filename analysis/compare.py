@@ -20,7 +20,7 @@ from components.statistics import PairedTest
 from runner import results
 from runner.console.command_parser import CELL, METRIC, SWEEP
 from runner.results import (
-    stopped_by,
+    name_stopper,
 )
 
 
@@ -98,7 +98,7 @@ def show(console: Console, family: Family) -> None:
         console.print(escape(line))
     if stopped := family.sweep.stopped:
         names = ", ".join(escape(notes.cell_name(family, cell)) for cell in stopped)
-        console.print(f"stopped by {stopped_by(stopped)}, not compared: {names}")
+        console.print(f"stopped by {name_stopper(stopped)}, not compared: {names}")
     for cell in family.without_value:
         console.print(f"no value, not compared: {escape(notes.cell_name(family, cell))}")
     for cell in family.apart:

@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 @dataclass(frozen=True)
-class Repeated:
+class RepeatedCell:
     """A configuration with all of its draws: one of its cells, the mean over them, and the noise."""
 
     cell: CellResult
@@ -85,7 +85,7 @@ def _group_draws(cells: Sequence[CellResult]) -> list[dict[Draw, CellResult]]:
     return list(groups.values())
 
 
-def _split(group: Mapping[Draw, CellResult], sweep: LoadedSweep, metric: SubsetMetric) -> Repeated:
+def _split(group: Mapping[Draw, CellResult], sweep: LoadedSweep, metric: SubsetMetric) -> RepeatedCell:
     """Split the noise over the samples that have a value in all draws.
 
     Raises DataError if a combination of draws is missing, or fewer than two samples have values.
@@ -110,10 +110,10 @@ def _split(group: Mapping[Draw, CellResult], sweep: LoadedSweep, metric: SubsetM
         raise DataError(
             f"{sweep.name}: {metric} has a value in all repeats for {count(joined.n, 'sample')}, expected at least two"
         )
-    return Repeated(group[draws[0]], len(answers), len(judgements), float(values.mean()), split)
+    return RepeatedCell(group[draws[0]], len(answers), len(judgements), float(values.mean()), split)
 
 
-def _columns(rows: Sequence[Repeated], axes: Sequence[str]) -> list[TableColumn]:
+def _columns(rows: Sequence[RepeatedCell], axes: Sequence[str]) -> list[TableColumn]:
     shown_axes = [axis for axis in axes if axis not in DRAWS]
     return [
         TableColumn("cell", [each.cell.cell_id[:8] for each in rows], is_number=False, is_id=True),

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from runner.engine.store import Store
     from runner.labels.agreement.labelled_claims import ChecksAnswers
     from runner.labels.agreement.labelled_sweep import CellEstimate
-    from runner.labels.rating import Rated
+    from runner.labels.rating import Rating
 
 _OVERALL = "all metrics"
 
@@ -142,7 +142,7 @@ def _write_claims(options: argparse.Namespace, sweep: Path | None, judge: "Check
     return 0
 
 
-def _report(rated: Sequence["Rated"], n_ties: int, cells_of: Mapping[tuple[str, str], list[str]]) -> dict[str, Json]:
+def _report(rated: Sequence["Rating"], n_ties: int, cells_of: Mapping[tuple[str, str], list[str]]) -> dict[str, Json]:
     """Return the agreement by metric, and each disagreement with its answer and the cells of the sweep that gave it."""
     names = list(dict.fromkeys(rating.metric for rating in rated))
     groups = {name: [rating for rating in rated if rating.metric == name] for name in names}
@@ -169,7 +169,7 @@ def _report(rated: Sequence["Rated"], n_ties: int, cells_of: Mapping[tuple[str, 
     }
 
 
-def _entry(ratings: Sequence["Rated"]) -> dict[str, Json]:
+def _entry(ratings: Sequence["Rating"]) -> dict[str, Json]:
     rated = [(rating.label, rating.judged, rating.question) for rating in ratings if rating.judged is not None]
     n_failed = len(ratings) - len(rated)
     if not rated:

@@ -17,7 +17,7 @@ from runner.launch.hydra_state import isolated_hydra
 from runner.launch.preset_head import PresetHead, missing_parts, preset_lines, read_head, replaced_parts
 from runner.launch.request import check_jobs
 from runner.pipeline.building import CellBuilder
-from runner.pipeline.planned import Job
+from runner.pipeline.planned_cells import Job
 from runner.results import CellResult
 from tests.runner.sweeping import compose_job
 

@@ -88,7 +88,7 @@ def find_interactions(scored: ScoredCells, alpha: float) -> tuple[Interaction, .
         for block in _split_into_blocks(tetrads(first, second, scored.levels)):
             weights = np.column_stack([each.with_c - each.with_d for each in block])
             estimates = contrasts(scored.contributions, weights, _N_DRAWS, _SEED)
-            maxima = [(way.drawn * way.unit).max(axis=1) for way in estimates.ways]
+            maxima = [(measure.drawn * measure.unit).max(axis=1) for measure in estimates.measures]
             largest = [np.maximum(*pair) for pair in zip(largest, maxima, strict=True)] if largest else maxima
             n_looked_at, df = n_looked_at + len(block), estimates.df
             best = max(filter(None, (best, _find_clearest(block, estimates))), key=lambda each: min(each.sizes))
@@ -111,9 +111,9 @@ def _split_into_blocks(all_tetrads: Sequence[AxisPairDesign]) -> Iterator[list[A
 
 
 def _find_clearest(block: Sequence[AxisPairDesign], estimates: Contrasts) -> _Example:
-    sizes = np.min([way.sizes * way.unit for way in estimates.ways], axis=0)
+    sizes = np.min([measure.sizes * measure.unit for measure in estimates.measures], axis=0)
     index = int(np.argmax(sizes))
-    example_sizes = tuple(float(way.sizes[index] * way.unit[index]) for way in estimates.ways)
+    example_sizes = tuple(float(measure.sizes[index] * measure.unit[index]) for measure in estimates.measures)
     return _Example(block[index], float(estimates.values[index]), float(estimates.errors[index]), example_sizes)
 
 

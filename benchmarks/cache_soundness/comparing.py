@@ -20,7 +20,7 @@ from runner.engine.schedule import run_stages
 from runner.engine.stage import Stage
 from runner.engine.store import Store
 from runner.pipeline.cell import Cell
-from runner.pipeline.planned import CellRequest, Job, plan_sweep
+from runner.pipeline.planned_cells import CellRequest, Job, plan_sweep
 
 _TIMES = frozenset({"latency_s", "seconds"})
 

@@ -21,11 +21,11 @@ def merge_with_neighbours(hits: Sequence[int], window: int, spans: Spans) -> lis
     `hits` are best first. The chunks of a passage are in document order.
     """
     around = {chunk for hit in hits for chunk in add_neighbours(hit, window, spans)}
-    passage_of = {chunk: passage for passage in passages_in(sorted(around), spans) for chunk in passage}
+    passage_of = {chunk: passage for passage in divide_into_passages(sorted(around), spans) for chunk in passage}
     return list(dict.fromkeys(passage_of[hit] for hit in hits))
 
 
-def passages_in(chunks: Iterable[int], spans: Spans) -> list[tuple[int, ...]]:
+def divide_into_passages(chunks: Iterable[int], spans: Spans) -> list[tuple[int, ...]]:
     """Return the chunks of a prompt, divided into passages.
 
     A passage ends where the next chunk does not continue it in the same document. A chunk continues another if

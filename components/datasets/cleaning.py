@@ -12,7 +12,7 @@ from components.text.cleaning import join_broken_words, strip_invisible_characte
 from components.text.shared_lines import strip_running_heads, strip_shared_edges
 
 
-class Cleaned(NamedTuple):
+class CleanedTexts(NamedTuple):
     """Cleaned texts, and for each step that ran the positions of the texts that it changed."""
 
     texts: list[str]
@@ -40,7 +40,7 @@ class Cleaning:
 
     version: ClassVar[int] = 1
 
-    def clean(self, ids: Sequence[str], texts: Sequence[str]) -> Cleaned:
+    def clean(self, ids: Sequence[str], texts: Sequence[str]) -> CleanedTexts:
         """Clean the texts of the documents with these ids."""
         steps: dict[str, Callable[[list[str]], list[str]]] = {
             "unseen_characters": _map_texts(strip_invisible_characters),
@@ -50,12 +50,12 @@ class Cleaning:
             "shared_edges": lambda before: _strip_shared_edges(ids, before),
             "white_space": _map_texts(tidy_white_space),
         }
-        cleaned = Cleaned(list(texts), {})
+        cleaned = CleanedTexts(list(texts), {})
         for name, step in steps.items():
             if getattr(self, name):
                 after = step(cleaned.texts)
                 changed = [position for position, text in enumerate(after) if text != cleaned.texts[position]]
-                cleaned = Cleaned(after, {**cleaned.changed, name: changed})
+                cleaned = CleanedTexts(after, {**cleaned.changed, name: changed})
         return cleaned
 
     def clean_title(self, title: str) -> str:

@@ -17,8 +17,8 @@ from components.statistics.resampling import TOLERANCE, counts, swaps
 
 
 @dataclass(frozen=True)
-class Way:
-    """One way to measure distances from zero in standard errors.
+class DistanceMeasure:
+    """A measure of distances from zero in standard errors.
 
     `sizes` float64[n] are the distances in the data, and `drawn` float64[n_draws, n] the distances in every resample.
     Multiplied by `unit`, float64[n], they are in standard errors of the contrasts.
@@ -34,9 +34,9 @@ class Contrasts:
     """Contrasts with their standard errors, and the same contrasts in resamples.
 
     `values` and `errors` are float64[n]. `errors` have `df` degrees of freedom and are 0 for a contrast that is equal
-    in every cluster. All contrasts share the resamples, in one or two `ways` (see `chance`); the more cautious way
-    counts. No p is below its floor, float64[n] (`chance.floors`). Without `has_spread` (a stratum of a single cluster),
-    the errors are meaningless.
+    in every cluster. All contrasts share the resamples, with one or two `measures` (see `chance`); the more cautious
+    one counts. No p is below its floor, float64[n] (`chance.floors`). Without `has_spread` (a stratum of a single
+    cluster), the errors are meaningless.
     """
 
     values: NDArray[np.float64]
@@ -44,15 +44,17 @@ class Contrasts:
     df: int
     n_clusters: int
     has_spread: bool
-    ways: tuple[Way, ...]
+    measures: tuple[DistanceMeasure, ...]
     floors: NDArray[np.float64]
 
     def select(self, places: Sequence[int]) -> "Contrasts":
         """Return the contrasts at these places."""
         at = np.asarray(places, dtype=np.int64)
-        ways = tuple(Way(way.sizes[at], way.drawn[:, at], way.unit[at]) for way in self.ways)
+        measures = tuple(
+            DistanceMeasure(measure.sizes[at], measure.drawn[:, at], measure.unit[at]) for measure in self.measures
+        )
         return Contrasts(
-            self.values[at], self.errors[at], self.df, self.n_clusters, self.has_spread, ways, self.floors[at]
+            self.values[at], self.errors[at], self.df, self.n_clusters, self.has_spread, measures, self.floors[at]
         )
 
     def p(self) -> NDArray[np.float64]:
@@ -62,20 +64,20 @@ class Contrasts:
         (single-step maxT).
         """
         largest: NDArray[np.float64] = np.max(
-            [self.floors, *(tail_share(way.drawn.max(axis=1), way.sizes) for way in self.ways)], axis=0
+            [self.floors, *(tail_share(measure.drawn.max(axis=1), measure.sizes) for measure in self.measures)], axis=0
         )
         return largest
 
     def tail(self) -> "Tail":
         """Return the distribution of the largest contrast by chance."""
-        return Tail(tuple(np.sort((way.drawn * way.unit).max(axis=1)) for way in self.ways), self.df)
+        return Tail(tuple(np.sort((measure.drawn * measure.unit).max(axis=1)) for measure in self.measures), self.df)
 
 
 @dataclass(frozen=True)
 class Tail:
     """Largest of several contrasts by chance, in standard errors with `df` degrees of freedom.
 
-    `largest` holds float64[n_draws] in increasing order, once per way.
+    `largest` holds float64[n_draws] in increasing order, once per measure.
     """
 
     largest: tuple[NDArray[np.float64], ...]
@@ -113,13 +115,13 @@ def contrasts(cells: Contributions, weights: NDArray[np.float64], n_draws: int, 
     errors = chance.standard_errors(combined)
     as_one = np.divide(chance.errors_as_one_stratum(combined), errors, where=errors > 0.0, out=np.ones(len(errors)))
     swapped = chance.resample_signs(combined, swaps(combined.n_clusters, n_draws, seed))
-    ways = [Way(chance.observed_sizes(combined), swapped, as_one)]
+    measures = [DistanceMeasure(chance.observed_sizes(combined), swapped, as_one)]
     if chance.can_be_studentised(combined):
         redrawn = chance.resample_clusters(combined, list(counts(combined.n_clusters, n_draws, seed)))
-        ways.append(Way(chance.distances(combined), redrawn, np.ones(len(errors))))
+        measures.append(DistanceMeasure(chance.distances(combined), redrawn, np.ones(len(errors))))
     floors = chance.floors(combined)
     return Contrasts(
-        combined.values, errors, combined.df, combined.n_clusters, combined.has_spread, tuple(ways), floors
+        combined.values, errors, combined.df, combined.n_clusters, combined.has_spread, tuple(measures), floors
     )
 
 
@@ -137,7 +139,7 @@ def best_levels(ahead: NDArray[np.float64], differences: Contrasts) -> NDArray[n
     """
     places = _pair_numbers(len(ahead))
     floors = np.append(differences.floors, 0.0)[places]
-    return may_be_best(ahead, [_LevelDistances(way, places) for way in differences.ways], floors, None).p
+    return may_be_best(ahead, [_LevelDistances(measure, places) for measure in differences.measures], floors, None).p
 
 
 def _pair_numbers(n_levels: int) -> NDArray[np.int64]:
@@ -153,9 +155,9 @@ def _pair_numbers(n_levels: int) -> NDArray[np.int64]:
 class _LevelDistances:
     """A measure of distances between levels, with zeros on the diagonal."""
 
-    def __init__(self, way: Way, places: NDArray[np.int64]) -> None:
-        self._sizes = np.append(way.sizes, 0.0)
-        self._drawn = np.column_stack([way.drawn, np.zeros(len(way.drawn))])
+    def __init__(self, measure: DistanceMeasure, places: NDArray[np.int64]) -> None:
+        self._sizes = np.append(measure.sizes, 0.0)
+        self._drawn = np.column_stack([measure.drawn, np.zeros(len(measure.drawn))])
         self._pair_number = places
 
     def sizes(self, cell: int, others: NDArray[np.int64]) -> NDArray[np.float64]:

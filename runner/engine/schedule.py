@@ -20,10 +20,10 @@ from typing import Self
 from components.errors import BudgetReached
 from components.openai_server.gate import Gate
 from runner.console.ending_signals import endings_deferred
-from runner.engine.executors.protocol import N_LOSSES, Executor, Lost, Stages, StartPriority, Watch, Workers
+from runner.engine.executors.protocol import N_LOSSES, Executor, LostStage, Stages, StartPriority, Watch, Workers
 from runner.engine.outcome import StageRun, inherited_failure
 from runner.engine.stage import AnyStage
-from runner.engine.steering import Steering, Unsteered
+from runner.engine.steering import NoSteering, Steering
 from runner.engine.store import Store
 
 log = logging.getLogger(__name__)
@@ -93,7 +93,7 @@ class PersistentWorkers:
         self._n_workers = n_workers
         self._gate = gate
         self._folder = folder
-        self._steering = steering or Unsteered()
+        self._steering = steering or NoSteering()
         self._watch: Watch = ignore_progress
         self._workers: Workers | None = None
 
@@ -168,7 +168,7 @@ class _Schedule:
             raise BudgetReached(self._over_budget)
         self.is_over = True
 
-    def _wait(self) -> Sequence[StageRun | Lost]:
+    def _wait(self) -> Sequence[StageRun | LostStage]:
         if self._running or not self._steering.is_paused:
             return self._workers.wait_for_outcomes()
         time.sleep(_LOOK_EVERY_S)
@@ -192,16 +192,16 @@ class _Schedule:
         self._failed |= {run.key: run for run in runs}
         return runs
 
-    def _handle(self, outcome: StageRun | Lost) -> Iterator[StageRun]:
+    def _handle(self, outcome: StageRun | LostStage) -> Iterator[StageRun]:
         """Yield the outcomes that result from one report of a worker."""
         del self._running[outcome.key]
-        run = self._retry_or_fail(outcome) if isinstance(outcome, Lost) else outcome
+        run = self._retry_or_fail(outcome) if isinstance(outcome, LostStage) else outcome
         if run and run.over_budget:
             self._over_budget = run.over_budget
         elif run:
             yield from self._finish(run)
 
-    def _retry_or_fail(self, lost: Lost) -> StageRun | None:
+    def _retry_or_fail(self, lost: LostStage) -> StageRun | None:
         """Schedule a stage again that lost its worker. Return its failure after the last attempt, otherwise None."""
         stage = self._stages[lost.key]
         self._n_losses[lost.key] += 1

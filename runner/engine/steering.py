@@ -23,5 +23,5 @@ class Steering(Protocol):
         return
 
 
-class Unsteered(Steering):
+class NoSteering(Steering):
     """A schedule that no user steers."""

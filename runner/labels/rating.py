@@ -13,8 +13,8 @@ from runner.pipeline.scoring.judging import judge_purpose
 
 
 @dataclass(frozen=True)
-class Rated:
-    """One label of an `answer` and the judge's grade, None if its request failed.
+class Rating:
+    """A label of an `answer` and the judge's grade, None if its request failed.
 
     `question` is the number of the question. Two answers to one question are not independent.
     """
@@ -34,7 +34,7 @@ def number_questions(items: Sequence[LabelledItem]) -> list[int]:
     return [int(question) for question in component_ids([[("id", sample.id), sample.question] for sample in samples])]
 
 
-def rate_items(grader: Graded, items: Sequence[LabelledItem], store: Store) -> list[Rated]:
+def rate_items(grader: Graded, items: Sequence[LabelledItem], store: Store) -> list[Rating]:
     """Return the judge's grade of every item that has a label of its metric. Replies are stored."""
     labelled = [
         (item, question)
@@ -46,7 +46,7 @@ def rate_items(grader: Graded, items: Sequence[LabelledItem], store: Store) -> l
     judgements = grader.judge([item.judged for item, _ in labelled], prepared, ask)
     scores = judgements.scores[grader.name]
     return [
-        Rated(
+        Rating(
             item.judged.sample.id,
             item.judged.answer,
             question,

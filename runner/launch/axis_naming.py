@@ -13,7 +13,7 @@ from omegaconf import MISSING, DictConfig, OmegaConf
 from components.json_value import Json
 from runner.launch.request import settings_fields
 from runner.pipeline.cell import Cell
-from runner.pipeline.planned import Job
+from runner.pipeline.planned_cells import Job
 from runner.results.cell_axes import level, parse_override_key, parse_place
 
 Config = Mapping[str, Json]

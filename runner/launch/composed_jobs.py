@@ -25,7 +25,7 @@ from components.secrets.mask import without_secrets
 from runner.launch.axis_naming import fill_open_places, name_axes, plain_config, plain_part
 from runner.launch.hydra_folders import job_folder
 from runner.launch.overrides import unknown_key
-from runner.pipeline.planned import Job
+from runner.pipeline.planned_cells import Job
 from runner.results.cell_axes import parse_override_key, parse_place
 
 CONFIG_FOLDER = ".hydra"

@@ -75,7 +75,7 @@ def config_schema(group: str = "", own_options: Path | None = None) -> Schema:
 
 
 def _preset_schema(writer: "_Writer", options: Mapping[str, Sequence[str]]) -> Schema:
-    properties = writer.properties_of(Cell)
+    properties = writer.describe_properties(Cell)
     for name, node in properties.items():
         if name in options:
             node["description"] = f"Options: {', '.join(options[name])}."
@@ -96,12 +96,12 @@ def _preset_schema(writer: "_Writer", options: Mapping[str, Sequence[str]]) -> S
 
 def _option_schema(writer: "_Writer", kind: Annotation, options: Mapping[str, Sequence[str]]) -> Schema:
     defaults = {"defaults": _defaults(options)}
-    nodes = {_dotted_path(cls): writer.node_of(cls, defaults) for cls in _find_classes(kind)}
+    nodes = {_dotted_path(cls): writer.describe_node(cls, defaults) for cls in _find_classes(kind)}
     return _any_class_schema(nodes, is_open=any(map(_is_protocol, _kinds_in(kind))))
 
 
 def _sweeper(writer: "_Writer") -> Schema:
-    node = writer.node_of(SweeperSettings, {})
+    node = writer.describe_node(SweeperSettings, {})
     values = {"type": ["string", "number", "boolean", "null"]}
     node["properties"]["params"] = {
         "description": "Axes by the name of a group or setting, each with its values: chunk.size: 64,128",
@@ -143,19 +143,19 @@ class _Writer:
     def __init__(self) -> None:
         self.definitions: dict[str, Schema] = {"reference": _REFERENCE}
 
-    def properties_of(self, cls: type) -> dict[str, Schema]:
+    def describe_properties(self, cls: type) -> dict[str, Schema]:
         """Return the schema of every field of a dataclass."""
         hints = get_type_hints(cls)
         fields = [field for field in dataclasses.fields(cls) if field.init]
         return {field.name: {**_describe_field(cls, field), **self._schema_of(hints[field.name])} for field in fields}
 
-    def node_of(self, cls: type, more: Mapping[str, Json]) -> Schema:
+    def describe_node(self, cls: type, more: Mapping[str, Json]) -> Schema:
         """Return the schema of a node of a class, with `more` properties. All fields may be missing."""
         target = {"_target_": {"const": _dotted_path(cls)}}
         return {
             "description": _first_paragraph(cls),
             "type": "object",
-            "properties": {**more, **target, **self.properties_of(cls)},
+            "properties": {**more, **target, **self.describe_properties(cls)},
             "additionalProperties": False,
         }
 
@@ -194,7 +194,7 @@ class _Writer:
         name = _dotted_path(cls)
         if name not in self.definitions:
             self.definitions[name] = {}
-            self.definitions[name] |= self.node_of(cls, {})
+            self.definitions[name] |= self.describe_node(cls, {})
         return {"$ref": f"#/$defs/{name}"}
 
 

@@ -11,7 +11,7 @@ from runner.engine.store import Store
 from runner.output.planned_metric import PlannedMetric, PlannedMetrics
 from runner.pipeline.cell import Cell
 from runner.pipeline.corpus.loaded_data import Data
-from runner.pipeline.planned import PlannedCell
+from runner.pipeline.planned_cells import PlannedCell
 from runner.pipeline.scoring.answerable_questions import gives_passages
 from runner.results.cell_axes import WHOLE_GOLD_ADVICE, count_whole_gold, varies_chunks, varying_axes
 from runner.results.leaderboard_order import COVERAGE, HEADLINES, TOKENS_METRIC

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from components.json_value import Json
-from runner.pipeline.planned import Job
+from runner.pipeline.planned_cells import Job
 
 Parts = Mapping[str, tuple[str, ...]]
 """Values by the name of an axis or the dotted path of a setting."""

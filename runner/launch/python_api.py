@@ -20,7 +20,7 @@ from runner.launch.hydra_state import isolated_hydra
 from runner.launch.overrides import quote_values, refuse_stray_words
 from runner.launch.search_jobs import SearchJobs
 from runner.launch.sweep import EXIT_INTERRUPTED, Keep, start_sweep
-from runner.pipeline.planned import Job
+from runner.pipeline.planned_cells import Job
 from runner.results.loaded_sweep import LoadedSweep, load
 
 _LIST = re.compile(r"\d+ errors? in the configuration:\n  - ")

@@ -8,7 +8,7 @@ from components.statistics import forecast, share_asked
 from runner.launch.race_plan import PlannedRace
 from runner.output.earlier_sweeps import EarlierScores, earlier_scores
 from runner.output.money import format_money
-from runner.pipeline.planned import PlannedCell
+from runner.pipeline.planned_cells import PlannedCell
 
 _DEVIATION = 0.25
 """Assumed standard deviation of the difference between two cells on a sample, as for the smallest detectable

@@ -19,7 +19,7 @@ from runner.engine.store import Store
 from runner.launch.headline import named_metric
 from runner.output.money import highest_cost, unpriced_models
 from runner.output.planned_metric import PlannedMetric, PlannedMetrics
-from runner.pipeline.planned import PlannedCell
+from runner.pipeline.planned_cells import PlannedCell
 from runner.pipeline.race_settings import SUBSETS, RaceOpponents, RaceSettings
 from runner.pipeline.scoring.aggregate import rows_by_subset
 from runner.results.cell_axes import DRAWS

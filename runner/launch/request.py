@@ -13,7 +13,7 @@ from runner.engine.plugins.plugin_loading import load_plugins
 from runner.launch.headline import headline_problems
 from runner.pipeline.building import CellBuilder, read_plugins
 from runner.pipeline.cell import Cell
-from runner.pipeline.planned import CellRequest, Job
+from runner.pipeline.planned_cells import CellRequest, Job
 from runner.results.cell_axes import parse_override_key
 
 log = logging.getLogger(__name__)

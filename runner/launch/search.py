@@ -16,7 +16,7 @@ from runner.engine.store import Store
 from runner.launch.search_jobs import SearchJobs
 from runner.launch.search_plan import PlannedSearch
 from runner.launch.search_strategies import Point, Scores, make_strategy
-from runner.pipeline.planned import Loaded, PlannedCell, SweepPlan, collect_plan, plan_cells
+from runner.pipeline.planned_cells import Loaded, PlannedCell, SweepPlan, collect_plan, plan_cells
 from runner.results import CellResult
 from runner.results.partial_sweeps import OPTIMISTIC, chose_by_scores, search_text
 

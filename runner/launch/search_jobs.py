@@ -13,7 +13,7 @@ from runner.launch.composed_jobs import ComposedJob, JobComposer, write_sweep_jo
 from runner.launch.request import check_jobs
 from runner.launch.search_space import SearchSpace
 from runner.launch.search_strategies import Point
-from runner.pipeline.planned import CellRequest, Job
+from runner.pipeline.planned_cells import CellRequest, Job
 
 
 class SearchJobs:

@@ -13,7 +13,7 @@ from runner.launch.search_space import SearchSpace
 from runner.launch.search_strategies import Scores
 from runner.output.money import highest_cost, unpriced_models
 from runner.output.planned_metric import PlannedMetrics
-from runner.pipeline.planned import CellRequest, PlannedCell, SweepPlan, plan_sweep
+from runner.pipeline.planned_cells import CellRequest, PlannedCell, SweepPlan, plan_sweep
 from runner.pipeline.search_settings import SearchSettings
 from runner.results import COSTS, OK, CellResult
 from runner.results.cell_axes import DRAWS

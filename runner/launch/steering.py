@@ -15,7 +15,7 @@ from runner.engine.steering import Steering
 from runner.engine.store.heartbeat import heartbeat
 from runner.engine.store.writers import Writers
 from runner.output.progress import StageProgress
-from runner.pipeline.planned import PlannedCell
+from runner.pipeline.planned_cells import PlannedCell
 from runner.results.live_sweep import (
     HEARTBEATS,
     PAUSE,

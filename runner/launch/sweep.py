@@ -51,7 +51,15 @@ from runner.output.progress import StageProgress
 from runner.output.report_process import PAGE, write_report
 from runner.output.standings import find_standings, first_row_line
 from runner.output.tracking import SafeTracker
-from runner.pipeline.planned import CellRequest, Job, Loaded, PlannedCell, SweepPlan, drop_stopped_cells, plan_sweep
+from runner.pipeline.planned_cells import (
+    CellRequest,
+    Job,
+    Loaded,
+    PlannedCell,
+    SweepPlan,
+    drop_stopped_cells,
+    plan_sweep,
+)
 from runner.results import FAILED, INTERRUPTED, OK, RUNNING, STOPPED, CellResult, SweepResult
 from runner.results.cell_axes import find_varying_axes
 from runner.results.leaderboard_order import headlines, put_leaders_first, rank_cells, select_ranked_part

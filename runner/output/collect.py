@@ -25,7 +25,7 @@ from runner.pipeline.answers.revising import REVISER
 from runner.pipeline.corpus.chunk_facts import GRAPH
 from runner.pipeline.corpus.chunk_headers import HEADER
 from runner.pipeline.corpus.refined_corpora import REFINER
-from runner.pipeline.planned import PlannedCell
+from runner.pipeline.planned_cells import PlannedCell
 from runner.pipeline.ranking.list_reranking import RERANKER
 from runner.pipeline.retrieval_result import Retrieved
 from runner.pipeline.search.expanding import EXPANDER

@@ -12,7 +12,7 @@ from runner.engine.store import Store
 from runner.pipeline.corpus.chunk_vectors import reads_documents
 from runner.pipeline.corpus.loaded_data import some_documents
 from runner.pipeline.corpus.text_passages import ChunkPassages
-from runner.pipeline.planned import PlannedCell
+from runner.pipeline.planned_cells import PlannedCell
 from runner.pipeline.ranking.unread_texts import CutTexts, model_name
 from runner.pipeline.retrieval_result import Retrieved
 from runner.pipeline.search.nested_arms import arms_and_candidates

@@ -21,7 +21,7 @@ from runner.console.excluded_samples import excluded_texts
 from runner.engine.store import Store
 from runner.output.earlier_sweeps import EarlierSweep, earlier_sweep
 from runner.output.planned_metric import PlannedMetric, PlannedMetrics
-from runner.pipeline.planned import PlannedCell
+from runner.pipeline.planned_cells import PlannedCell
 from runner.results.leaderboard_order import HEADLINES
 from runner.results.sample_groups import too_few_groups
 

@@ -23,7 +23,7 @@ def leaderboard_figure(cells: Sequence[CellResult], axes: Sequence[str], metric:
     ends = [0.0, *(_high(entry) for entry in entries), *(_low(entry) for entry in entries)]
     lowest, highest = min(ends), max(ends)
 
-    def x_of(value: float) -> float:
+    def scale(value: float) -> float:
         return round(left + (value - lowest) / ((highest - lowest) or 1) * _PLOT, 1)
 
     direction = ", smaller is better" if larger_is_better(metric, cells) is False else ""
@@ -37,12 +37,12 @@ def leaderboard_figure(cells: Sequence[CellResult], axes: Sequence[str], metric:
     ]
     for number, (label, entry) in enumerate(zip(labels, entries, strict=True)):
         y = 2 * _ROW + number * _ROW
-        start, end = sorted((x_of(0.0), x_of(entry["value"])))
+        start, end = sorted((scale(0.0), scale(entry["value"])))
         lines += [
             f'<text x="{left - _MARGIN}" y="{y + 13}" text-anchor="end">{text(label)}</text>',
             f'<rect x="{start}" y="{y}" width="{round(end - start, 1)}" height="{_BAR}" fill="#4477aa"/>',
-            *_whisker(x_of(_low(entry)), x_of(_high(entry)), y + _BAR // 2, is_drawn=entry["ci_low"] is not None),
-            f'<text x="{x_of(_high(entry)) + 6}" y="{y + 13}">{_format(entry["value"])}</text>',
+            *_whisker(scale(_low(entry)), scale(_high(entry)), y + _BAR // 2, is_drawn=entry["ci_low"] is not None),
+            f'<text x="{scale(_high(entry)) + 6}" y="{y + 13}">{_format(entry["value"])}</text>',
         ]
     return "\n".join([*lines, "</svg>\n"]).encode("utf-8")
 

@@ -27,7 +27,7 @@ from runner.output.report_process import PAGE, report_files
 from runner.output.standings import Standings, find_standings
 from runner.output.sweep_traces import TracedSweep, log_traces
 from runner.output.traces.traced_samples import traced_cells
-from runner.results import OK, RUNNING, STOPPED, CellResult, SweepResult, read_cell, read_sweep, stopped_by
+from runner.results import OK, RUNNING, STOPPED, CellResult, SweepResult, name_stopper, read_cell, read_sweep
 from runner.results.cell_axes import common_base, find_varying_axes, varying_axes
 from runner.results.leaderboard_order import N_FIRST, direction_sign, select_ranked_part
 from runner.results.partial_sweeps import search_text
@@ -53,7 +53,7 @@ class LoggedCell(NamedTuple):
 _NOT_LOGGED = LoggedCell("", "", has_every=False)
 
 
-class Logged(NamedTuple):
+class LoggedSweep(NamedTuple):
     """Addresses of a logged sweep, and the traces that were logged."""
 
     pages: Pages
@@ -160,7 +160,7 @@ class Tracker:
             state=_STATUS.get(cell.status, "FAILED"),
         )
 
-    def finish(self, n_traces: int | None = 0) -> Logged:
+    def finish(self, n_traces: int | None = 0) -> LoggedSweep:
         """Complete the parent run: leaderboard, description, metrics of the best cell, then traces.
 
         `n_traces` samples (None: all) get traces unless they have them. The cells are the best one, the first one of
@@ -175,7 +175,7 @@ class Tracker:
             samples = samples_link(self._uri, self._experiment_id, run_ids) if run_ids else self._samples_page
             pages = Pages(self._save_view(sweep, axes, standings), samples, self._report_page())
             self._log_parent(sweep, standings, axes, pages)
-            return Logged(
+            return LoggedSweep(
                 pages, log_traces(self._traces, self._sweep_dir, chosen, run_ids, standings.metrics, n_traces)
             )
 
@@ -256,7 +256,7 @@ def _used_data(facts: Mapping[str, Json]) -> UsedData:
 
 
 def _tags(cell: CellResult, parent_id: str, name: str) -> dict[str, str]:
-    stopped = f" (stopped by {stopped_by([cell])})" if cell.status == STOPPED else ""
+    stopped = f" (stopped by {name_stopper([cell])})" if cell.status == STOPPED else ""
     return {
         "mlflow.parentRunId": parent_id,
         "mlflow.runName": f"{name or cell.cell_id}{stopped}",

@@ -8,7 +8,7 @@ from components.json_value import Json
 from components.subsets import OVERALL
 from runner.console.display import escape_control
 from runner.output.standings import Standings, untested_advice
-from runner.results import OK, STOPPED, CellResult, SweepResult, larger_is_better, race_winner_text, stopped_by
+from runner.results import OK, STOPPED, CellResult, SweepResult, larger_is_better, name_stopper, race_winner_text
 from runner.results.cell_axes import change_name, common_base
 from runner.results.choice_wording import choice_text, samples_text
 from runner.results.partial_sweeps import chose_by_scores, search_text
@@ -51,7 +51,7 @@ def description(sweep: SweepResult, folder: Path, standings: Standings, axes: Se
     n_complete = sum(cell.status == OK for cell in cells)
     swept = "; ".join(f"{axis} = {swept_values(sweep, axis)}" for axis in axes)
     without_rank = [cell for cell in cells if cell.status == STOPPED]
-    stopped = f", {len(without_rank)} stopped by {stopped_by(without_rank)}" if without_rank else ""
+    stopped = f", {len(without_rank)} stopped by {name_stopper(without_rank)}" if without_rank else ""
     searched = f" {search_text(sweep.search).capitalize()}." if sweep.search else ""
     table = f"**[All cells as a table]({pages.cells})**: {n_complete} of {len(cells)} complete{stopped}.{searched}"
     samples = f" **[Samples of the first cells side by side]({pages.samples})**." if pages.samples else ""

@@ -33,13 +33,13 @@ def usage_fields(usage: Mapping[str, Mapping[str, int | None]], cell: Cell) -> d
     """
     parts: dict[str, dict[str, Json]] = {}
     for part, counts in usage.items():
-        parts[part] = {**counts, "cost": _cost_of(counts, model_price(_model_of(part, cell), cell.prices))}
+        parts[part] = {**counts, "cost": _compute_cost(counts, model_price(_find_model(part, cell), cell.prices))}
     costs = [each["cost"] for each in parts.values()]
     total = None if None in costs else float(sum(costs))
     return {"usage": parts, "cost": total, "currency": cell.prices.currency}
 
 
-def _model_of(part: str, cell: Cell) -> object:
+def _find_model(part: str, cell: Cell) -> object:
     """Return the language model behind a part of the usage, such as "judge/accuracy"; None if there are several."""
     if part == "answers":
         return cell.answerer
@@ -65,7 +65,7 @@ def _step_models(role: str, cell: Cell) -> list[LLM]:
     return [step.llm for step in steps if isinstance(step, AskedVariant | AskingRefinement)]
 
 
-def _cost_of(counts: Mapping[str, int | None], price: Price | None) -> float | None:
+def _compute_cost(counts: Mapping[str, int | None], price: Price | None) -> float | None:
     n_prompt, n_completion = counts["n_prompt_tokens"], counts["n_completion_tokens"]
     if price is None or n_prompt is None or n_completion is None:
         return None

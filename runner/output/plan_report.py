@@ -14,7 +14,7 @@ from runner.engine.identity import parts_of
 from runner.engine.plan import KindCount, Plan
 from runner.engine.request_counts import RequestCount
 from runner.pipeline.corpus.chunk_stages import BlockSegments
-from runner.pipeline.planned import Job, PlannedCell, SweepPlan
+from runner.pipeline.planned_cells import Job, PlannedCell, SweepPlan
 from runner.results.cell_axes import parse_override_key, parse_place
 
 

@@ -16,7 +16,7 @@ from runner.engine.worker import read_cached
 from runner.pipeline.corpus.document_table import read_documents
 from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.corpus.sample_codec import decode_samples
-from runner.pipeline.planned import PlannedCell
+from runner.pipeline.planned_cells import PlannedCell
 from runner.pipeline.scorable_samples import ScoringStage, can_have_value, metric_in, trial_key, trial_states
 from runner.results.cell_axes import varying_axes
 

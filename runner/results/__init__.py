@@ -33,7 +33,7 @@ from runner.results.cell_result import (
     CellResult,
     SweepResult,
     all_failed_text,
-    stopped_by,
+    name_stopper,
 )
 from runner.results.choice_wording import choice_text, race_winner_text, samples_text
 from runner.results.costs import (
@@ -179,6 +179,7 @@ __all__ = [
     "latency_noise",
     "load",
     "load_together",
+    "name_stopper",
     "open_parquet",
     "open_samples",
     "paired_test",
@@ -201,7 +202,6 @@ __all__ = [
     "search_text",
     "sees_prompts",
     "spans_conditions",
-    "stopped_by",
     "too_few_groups",
     "trust",
     "varies_chunks",

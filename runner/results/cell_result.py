@@ -112,7 +112,7 @@ class CellResult:
         return None if value is None else float(value)
 
 
-def stopped_by(cells: Iterable[CellResult]) -> str:
+def name_stopper(cells: Iterable[CellResult]) -> str:
     """Name the cause that stopped these cells of the status STOPPED: "the race", "the user", or both."""
     return " or ".join(sorted({"the race" if cell.race else "the user" for cell in cells}))
 

@@ -12,7 +12,7 @@ from components.subsets import GROUPINGS, MACRO, OVERALL
 from runner.console.styled_text import count
 from runner.results import cell_axes as axes
 from runner.results.cell_choice import find_choice
-from runner.results.cell_result import FAILED, OK, STOPPED, CellResult, all_failed_text, stopped_by
+from runner.results.cell_result import FAILED, OK, STOPPED, CellResult, all_failed_text, name_stopper
 from runner.results.files import RESULTS_DIR, find_sweep, read_cells, read_sweep
 from runner.results.indistinguishable_cells import paired_test
 from runner.results.joined_samples import common_means
@@ -190,7 +190,7 @@ class LoadedSweep:
         lines = [search_text(each) for each in self.searches]
         lines += [f"left out: {count(n, 'cell')} that failed, or have no value or no result yet"] if n > 0 else []
         if n_stopped:
-            by = stopped_by(self.stopped)
+            by = name_stopper(self.stopped)
             lines.append(f"{n_stopped} of {len(self.cells)} cells were stopped by {by}, and are not part of this")
         return "; ".join(lines)
 

@@ -24,7 +24,7 @@ from runner.launch.hydra_state import isolated_hydra
 from runner.launch.request import check_jobs
 from runner.launch.sweep import run_sweep
 from runner.pipeline.cell_graph import Graph
-from runner.pipeline.planned import CellRequest, Job, SweepPlan, plan_sweep
+from runner.pipeline.planned_cells import CellRequest, Job, SweepPlan, plan_sweep
 from runner.results import CellResult, SweepResult, read_cells, read_sweep
 from tests.forked import ForkedCommand, run_forked
 

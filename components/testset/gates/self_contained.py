@@ -20,8 +20,8 @@ from components.testset.wording import FLAG, TEXT, Wording, object_schema
 _SCHEMA = object_schema(about=TEXT, missing=TEXT, self_contained=FLAG)
 
 
-class Understood(NamedTuple):
-    """The decision whether a question can be understood, with its subject, or with what is missing."""
+class ClarityReply(NamedTuple):
+    """A reply that says if a question is clear, with its subject or with the missing part."""
 
     is_clear: bool
     detail: str
@@ -58,26 +58,26 @@ class SelfContained:
         replies = iter(read)
         return [self._verdict(list(islice(replies, len(group)))) for group in versions]
 
-    def _inquiry(self, request_id: str, draft: Draft) -> Inquiry[Understood]:
+    def _inquiry(self, request_id: str, draft: Draft) -> Inquiry[ClarityReply]:
         return Inquiry(
             self.wording.request(request_id, {"{question}": question_text(draft)}, draft.kind, _SCHEMA), _read
         )
 
-    def _verdict(self, replies: Sequence[Understood | UnreadableReply]) -> GateVerdict:
+    def _verdict(self, replies: Sequence[ClarityReply | UnreadableReply]) -> GateVerdict:
         """Return the first verdict that is not PASSED: with the history, then without."""
         verdicts = [verdict_on(reply, self.tags, partial(_findings, n > 0)) for n, reply in enumerate(replies)]
         return next((verdict for verdict in verdicts if verdict.state is not VerdictState.PASSED), verdicts[0])
 
 
-def _findings(is_without_history: bool, understood: Understood) -> Iterable[Finding]:
+def _findings(is_without_history: bool, understood: ClarityReply) -> Iterable[Finding]:
     if is_without_history and understood.is_clear:
         yield Finding("history_not_needed", understood.detail)
     if not is_without_history and not understood.is_clear:
         yield Finding("not_self_contained", understood.detail)
 
 
-def _read(reply: str) -> Understood | None:
+def _read(reply: str) -> ClarityReply | None:
     fields = read_object(reply, "self_contained") or {}
     is_clear = flag(fields.get("self_contained"))
     detail = str(fields.get("about" if is_clear else "missing") or "").strip()
-    return None if is_clear is None else Understood(is_clear, detail)
+    return None if is_clear is None else ClarityReply(is_clear, detail)

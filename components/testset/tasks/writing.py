@@ -25,13 +25,13 @@ Read = Callable[[EvidenceSet, Reply], tuple[Draft, ...] | None]
 
 
 @dataclass(frozen=True)
-class Declined:
+class WriterRefusal:
     """The writer's reason why the task does not suit the evidence."""
 
     reason: str
 
 
-Result = tuple[Draft, ...] | Declined
+Result = tuple[Draft, ...] | WriterRefusal
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def write_drafts(
     not_drafted: list[NotDrafted] = []
     for entry, result in zip(evidence, results, strict=True):
         match result:
-            case Declined(reason):
+            case WriterRefusal(reason):
                 not_drafted.append(NotDrafted(entry, Refusal.DECLINED, reason))
             case UnreadableReply(state, reason):
                 refusal = Refusal.FAILED if state is ScoreState.FAILED else Refusal.UNREADABLE
@@ -96,5 +96,5 @@ def write_drafts(
 def _result(form: Form, evidence: EvidenceSet, text: str) -> Result | None:
     reply = read_reply(text, form.key)
     if isinstance(reply, str):
-        return Declined(reply)
+        return WriterRefusal(reply)
     return None if reply is None else form.read(evidence, reply) or None

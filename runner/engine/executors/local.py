@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from components.openai_server.gate import Gate
-from runner.engine.executors.protocol import Executor, Lost, Stages, StartPriority, Watch, Workers
+from runner.engine.executors.protocol import Executor, LostStage, Stages, StartPriority, Watch, Workers
 from runner.engine.outcome import StageRun, user_code_note
 from runner.engine.stage import AnyStage
 from runner.engine.store import Store
@@ -57,7 +57,7 @@ class ThisProcess(Workers):
     def submit(self, stage: AnyStage) -> None:
         self._stage = stage
 
-    def wait_for_outcomes(self) -> Sequence[StageRun | Lost]:
+    def wait_for_outcomes(self) -> Sequence[StageRun | LostStage]:
         stage, self._stage = self._stage, None
         assert stage is not None, "a stage was submitted: there is always room"
         with _report_exit(stage):

@@ -27,7 +27,7 @@ from runner.engine.executors.local import ThisProcess
 from runner.engine.executors.protocol import (
     N_LOSSES,
     Executor,
-    Lost,
+    LostStage,
     Stages,
     StartPriority,
     Watch,
@@ -309,11 +309,11 @@ class _Processes(Workers):
                 n_threads = self._n_cores if has_all else self._cores_for(place.stage)
                 place.begin(min(n_threads, n_cores()))
 
-    def wait_for_outcomes(self) -> Sequence[StageRun | Lost]:
+    def wait_for_outcomes(self) -> Sequence[StageRun | LostStage]:
         places = {place.tasks: place for place in self._places if place.tasks}
         return [each for tasks in wait(list(places)) if (each := self._receive(places[tasks]))]  # type: ignore[index]
 
-    def _receive(self, place: _WorkerSlot) -> StageRun | Lost | None:
+    def _receive(self, place: _WorkerSlot) -> StageRun | LostStage | None:
         assert place.tasks is not None, "its pipe is readable"
         try:
             run: StageRun | Exception = place.tasks.recv()
@@ -328,13 +328,13 @@ class _Processes(Workers):
         self._computed[run.key] = len(self._computed), place
         return run
 
-    def _record_death(self, place: _WorkerSlot, reason: str = "") -> Lost | None:
+    def _record_death(self, place: _WorkerSlot, reason: str = "") -> LostStage | None:
         exit_code = place.clear()
         stage = self._free(place)
         if stage is None:  # the worker was killed while idle
             return None
         self._n_losses[stage.key] += 1
-        return Lost(stage.key, (reason or _describe_end(exit_code)) + user_code_note(stage))
+        return LostStage(stage.key, (reason or _describe_end(exit_code)) + user_code_note(stage))
 
     def _free(self, place: _WorkerSlot) -> AnyStage | None:
         """Remove the stage of a worker and return it, if it has one."""

@@ -23,7 +23,7 @@ N_LOSSES = 3
 
 
 @dataclass(frozen=True)
-class Lost:
+class LostStage:
     """A stage that was lost because its worker died.
 
     `why` tells users how the worker died and what to do. It follows "TITLE: " in a message.
@@ -80,7 +80,7 @@ class Workers(Protocol):
         """Start the submitted stages that have not started. No further stage is submitted before one ends."""
         return  # executors that start stages in `submit` have nothing left to start
 
-    def wait_for_outcomes(self) -> Sequence[StageRun | Lost]:
+    def wait_for_outcomes(self) -> Sequence[StageRun | LostStage]:
         """Wait until a stage ends, and return the outcomes. Returns nothing if only more room became available.
 
         Raises errors that a worker could not return as an outcome, such as a StoreError. Raises an error if no worker

@@ -17,7 +17,7 @@ from components.openai_server.gate import Gate
 from runner.console.ending_signals import endings_deferred
 from runner.engine.executors.contexts import warn_if_crowded
 from runner.engine.executors.local import ThisProcess
-from runner.engine.executors.protocol import Executor, Lost, Stages, StartPriority, Watch, Workers, defines_in_main
+from runner.engine.executors.protocol import Executor, LostStage, Stages, StartPriority, Watch, Workers, defines_in_main
 from runner.engine.executors.resources import unknown_kinds
 from runner.engine.outcome import StageRun
 from runner.engine.spending import SharedGate
@@ -101,7 +101,7 @@ class _JoinedWorkers(Workers):
         assert self._workers is not None, "the workers were started"
         self._workers.submit(stage)
 
-    def wait_for_outcomes(self) -> Sequence[StageRun | Lost]:
+    def wait_for_outcomes(self) -> Sequence[StageRun | LostStage]:
         assert self._workers is not None, "the workers were started"
         return self._workers.wait_for_outcomes()
 

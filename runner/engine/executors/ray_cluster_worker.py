@@ -49,7 +49,7 @@ class RayWorker:
 
         return NodeFacts(versions_of_results(packages), probe is None or _holds(probe))
 
-    def load(self, pickled_work: bytes, desk: "Actor", n_threads: int) -> None:
+    def load(self, pickled_work: bytes, driver: "Actor", n_threads: int) -> None:
         """Unpickle the stages and the store, and forward warnings from now on. Libraries use `n_threads` threads.
 
         Raises StoreError if the store cannot be opened from this node.
@@ -58,15 +58,15 @@ class RayWorker:
 
         from components.secrets.output import mask_output
         from components.threads import allot_threads
-        from runner.engine.executors.ray_driver_actor import DeskGate, DeskLogHandler
+        from runner.engine.executors.ray_driver_actor import ForwardingGate, ForwardingLogHandler
         from runner.engine.worker import Worker
 
         mask_output()
         allot_threads(n_threads)
-        logging.getLogger().addHandler(DeskLogHandler(desk))
+        logging.getLogger().addHandler(ForwardingLogHandler(driver))
         _, stages, store = pickle.loads(pickled_work)  # noqa: S301 - pickled by the command
         self._stages.update(stages)
-        self._worker = Worker(store, DeskGate(desk))
+        self._worker = Worker(store, ForwardingGate(driver))
 
     def extend(self, pickled_stages: bytes) -> None:
         """Keep more stages, which are unpickled for the next `run`."""

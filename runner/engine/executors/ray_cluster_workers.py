@@ -8,9 +8,9 @@ from contextlib import suppress
 from components.errors import ComponentError, ConfigError
 from components.openai_server.gate import Gate
 from runner.console.ending_signals import endings_deferred
-from runner.engine.executors.protocol import Lost, Stages, StartPriority, Workers
+from runner.engine.executors.protocol import LostStage, Stages, StartPriority, Workers
 from runner.engine.executors.ray_cluster_actors import Call, end_actor, start_actor
-from runner.engine.executors.ray_driver_actor import Desk, log_worker_lines
+from runner.engine.executors.ray_driver_actor import DriverActor, log_worker_lines
 from runner.engine.executors.ray_worker_slots import RayWorkerSlot, WorkerSlots
 from runner.engine.executors.resources import ByKind
 from runner.engine.outcome import StageRun
@@ -40,11 +40,11 @@ class RayWorkers(Workers):
         self._n_refusals_logged = 0
         self._looked_at = time.monotonic()
         self._places = WorkerSlots(stages.values(), n_workers, resources)
-        restart_options = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": -1}  # the state of a desk is in files
-        self._desk = start_actor(Desk, ray.get_runtime_context().get_node_id(), restart_options, gate)
-        self._news: Call = self._desk.news.remote()
+        restart_options = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": -1}  # its state is in files
+        self._driver = start_actor(DriverActor, ray.get_runtime_context().get_node_id(), restart_options, gate)
+        self._news: Call = self._driver.news.remote()
         try:
-            self._places.open(stages, store, self._desk)
+            self._places.open(stages, store, self._driver)
             self._start_first(self._places.needed_resources(next(iter(stages.values()))))
         except BaseException:
             with endings_deferred():
@@ -85,7 +85,7 @@ class RayWorkers(Workers):
         place = max(idle, key=lambda place: (stage.models <= place.models, not place.models))
         self._running[place.begin(stage)] = place
 
-    def wait_for_outcomes(self) -> Sequence[StageRun | Lost]:
+    def wait_for_outcomes(self) -> Sequence[StageRun | LostStage]:
         since = time.monotonic()
         while True:
             n_ready = self._n_ready
@@ -109,15 +109,15 @@ class RayWorkers(Workers):
 
         self._places.close()
         with suppress(ray.exceptions.RayError):  # the cluster may be down already
-            self._desk.close.remote()
+            self._driver.close.remote()
             log_worker_lines(ray.get(self._news, timeout=_LOOK_S))
-        end_actor(self._desk)
+        end_actor(self._driver)
 
     @property
     def _n_ready(self) -> int:
         return sum(place.is_ready for place in self._places.all)
 
-    def _wait_for_events(self) -> list[StageRun | Lost]:
+    def _wait_for_events(self) -> list[StageRun | LostStage]:
         """Wait briefly for an event. Returns the outcomes of stages."""
         import ray
 
@@ -125,18 +125,18 @@ class RayWorkers(Workers):
         done, pending = ray.wait(calls, timeout=_LOOK_S)
         if done and pending:
             done += ray.wait(pending, num_returns=len(pending), timeout=0)[0]
-        outcomes: list[StageRun | Lost] = []
+        outcomes: list[StageRun | LostStage] = []
         for call in done:
             if call == self._news:
                 log_worker_lines(ray.get(call))
-                self._news = self._desk.news.remote()
+                self._news = self._driver.news.remote()
             elif call in self._running:
                 outcomes.append(self._outcome(self._running.pop(call), call))
             elif call in self._places.arriving:  # otherwise the worker was ended during the wait
                 self._places.advance_start(call)
         return outcomes
 
-    def _outcome(self, place: RayWorkerSlot, call: Call) -> StageRun | Lost:
+    def _outcome(self, place: RayWorkerSlot, call: Call) -> StageRun | LostStage:
         """Return the outcome of a worker's stage. Raises errors that the worker could not return as an outcome."""
         import ray
 
@@ -146,7 +146,7 @@ class RayWorkers(Workers):
         except ray.exceptions.RayError:
             self._places.end(place)
             self._places.look()
-            return Lost(place.stage.key, self._why(place))
+            return LostStage(place.stage.key, self._why(place))
         if isinstance(run, Exception):
             raise run
         place.stage = None

@@ -1,4 +1,4 @@
-"""An actor on the command's machine, the desk, that holds its gate and collects the log lines of its Ray workers.
+"""An actor on the command's machine that holds its gate and collects the log lines of its Ray workers.
 
 Every request to a model passes this gate, because the files of rate limits and budgets are on that machine.
 """
@@ -19,8 +19,8 @@ Line = tuple[int, str, str]
 """A log line of a worker: level, name of the logger, message."""
 
 
-class Desk:
-    """The class of the actor. All its methods except `news` return immediately."""
+class DriverActor:
+    """The actor. All its methods except `news` return immediately."""
 
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
@@ -67,7 +67,7 @@ class Desk:
             self._has_news.set()
 
     async def news(self) -> list[Line]:
-        """Wait for log lines and return those since the last call. Empty once the desk is closed."""
+        """Wait for log lines and return those since the last call. Empty once the actor is closed."""
         await self._has_news.wait()
         self._has_news.clear()
         lines, self._lines = self._lines, []
@@ -89,44 +89,44 @@ def wait_for_result(call: Call) -> Any:  # Ray's return values are untyped
 
 
 @dataclass
-class DeskGate:
-    """The gate of a worker. It forwards calls to the desk, which takes less than a millisecond."""
+class ForwardingGate:
+    """The gate of a worker. It forwards calls to the driver's actor, which takes less than a millisecond."""
 
-    desk: Actor
+    driver: Actor
 
     def __post_init__(self) -> None:
         self._healths: defaultdict[str, Health] = defaultdict(Health)
 
     def admit(self, attempt: Attempt) -> float:
-        wait_s: float = wait_for_result(self.desk.admit.remote(attempt))
+        wait_s: float = wait_for_result(self.driver.admit.remote(attempt))
         return wait_s
 
     def settle(self, attempt: Attempt, used: Tokens | None) -> None:
-        wait_for_result(self.desk.settle.remote(attempt, used))
+        wait_for_result(self.driver.settle.remote(attempt, used))
 
     def withdraw(self, attempt: Attempt) -> None:
-        wait_for_result(self.desk.withdraw.remote(attempt))
+        wait_for_result(self.driver.withdraw.remote(attempt))
 
     def hold(self, account: Account, seconds: float) -> None:
-        wait_for_result(self.desk.hold.remote(account, seconds))
+        wait_for_result(self.driver.hold.remote(account, seconds))
 
     def health(self, endpoint: str) -> Health:
         return self._healths[endpoint]
 
 
-class DeskLogHandler(logging.Handler):
-    """Forwards warnings of a worker to the desk, except Ray's warnings."""
+class ForwardingLogHandler(logging.Handler):
+    """Forwards warnings of a worker to the driver's actor, except Ray's warnings."""
 
-    def __init__(self, desk: Actor) -> None:
+    def __init__(self, driver: Actor) -> None:
         super().__init__(logging.WARNING)
-        self._desk = desk
+        self._driver = driver
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Return once the desk has the line, so that it arrives before the outcome of its stage."""
+        """Return once the actor has the line, so that it arrives before the outcome of its stage."""
         import ray
 
         if not record.name.startswith("ray"):
-            ray.get(self._desk.say.remote((record.levelno, record.name, record.getMessage())))
+            ray.get(self._driver.say.remote((record.levelno, record.name, record.getMessage())))
 
 
 def log_worker_lines(lines: Sequence[Line]) -> None:

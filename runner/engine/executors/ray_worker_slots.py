@@ -86,7 +86,7 @@ class WorkerSlots:
         self._share = compute_share(self.nodes.values(), n_workers)
         self._check_resources(stages)
 
-    def open(self, stages: Stages, store: Store, desk: Actor) -> None:
+    def open(self, stages: Stages, store: Store, driver: Actor) -> None:
         """Pickle the input of workers, and write the probe of the store.
 
         Raises StoreError if the probe cannot be written.
@@ -94,7 +94,7 @@ class WorkerSlots:
         import ray
 
         code = UserCode(iterate_components(stages))
-        self._desk, self._pickled_work = desk, ray.put(pickle.dumps((code, stages, store)))
+        self._driver, self._pickled_work = driver, ray.put(pickle.dumps((code, stages, store)))
         self._acceptance = Acceptance(stages.values(), store)
         self._acceptance.open()
 
@@ -210,7 +210,7 @@ class WorkerSlots:
             elif refusal := self._acceptance.refusal(place.node, facts):
                 self._refuse(place.node, refusal)
             else:
-                self.arriving[place.actor.load.remote(self._pickled_work, self._desk, place.room.cpus)] = place
+                self.arriving[place.actor.load.remote(self._pickled_work, self._driver, place.room.cpus)] = place
 
     def end(self, place: RayWorkerSlot) -> None:
         """Kill a worker, ready or not, and release its resources."""

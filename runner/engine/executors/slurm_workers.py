@@ -14,7 +14,7 @@ from components.threads import n_cores
 from runner.engine.environment import versions_of_results
 from runner.engine.executors.foreign_results import users_packages
 from runner.engine.executors.leftovers import clear_logs, clear_probes, clear_queues, drivers_in, new_probe, new_queue
-from runner.engine.executors.protocol import Lost, Stages, StartPriority, Workers, iterate_components
+from runner.engine.executors.protocol import LostStage, Stages, StartPriority, Workers, iterate_components
 from runner.engine.executors.slurm import Cluster, Slurm
 from runner.engine.executors.slurm_heartbeat import DriverPulse
 from runner.engine.executors.slurm_jobs import Jobs, SlurmJob, State
@@ -39,7 +39,7 @@ _DOUBT_AFTER_S = 10.0
 
 _WARN_AFTER_S = 10.0
 
-_Outcomes = list[StageRun | Lost]
+_Outcomes = list[StageRun | LostStage]
 
 
 class _Worker:
@@ -150,7 +150,7 @@ class SlurmWorkers(Workers):
     def hand_out(self) -> None:
         self._offers.write()
 
-    def wait_for_outcomes(self) -> Sequence[StageRun | Lost]:
+    def wait_for_outcomes(self) -> Sequence[StageRun | LostStage]:
         wait = Wait()
         while True:
             self._replace_jobs()
@@ -222,8 +222,8 @@ class SlurmWorkers(Workers):
             return outcomes
         return [*outcomes, self._lose(worker.tasks.pop(process), _describe_death(exit_code, worker.job))]
 
-    def _lose(self, number: int, reason: str) -> Lost:
-        return Lost(self._stages.pop(number).key, reason)
+    def _lose(self, number: int, reason: str) -> LostStage:
+        return LostStage(self._stages.pop(number).key, reason)
 
     def _record_departure(self, worker: _Worker, reason: DepartureReason) -> _Outcomes:
         if reason is DepartureReason.DEATHS:

@@ -23,7 +23,7 @@ _MAX_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
-class Leased:
+class LeasedResults:
     """Number of live runs, and the keys of all results that they need. None if one of them may need any result."""
 
     n_runs: int
@@ -77,7 +77,7 @@ class Leases:
             unfinished.chmod(shared_mode(self._folder))
             unfinished.replace(path)
 
-    def live_leases(self) -> Leased:
+    def live_leases(self) -> LeasedResults:
         """Return the current leases of live runs. Removes leases of dead runs if this process may write."""
         needs = []
         for path in sorted(self._folder.glob("*.json")):
@@ -91,14 +91,14 @@ class Leases:
         return join_leases(needs)
 
 
-def join_leases(needs: Sequence[frozenset[str] | None]) -> Leased:
+def join_leases(needs: Sequence[frozenset[str] | None]) -> LeasedResults:
     """Return the number of runs and the union of their keys, None if one of them may need any result."""
     keys: set[str] = set()
     for needed in needs:
         if needed is None:
-            return Leased(len(needs), None)
+            return LeasedResults(len(needs), None)
         keys.update(needed)
-    return Leased(len(needs), frozenset(keys))
+    return LeasedResults(len(needs), frozenset(keys))
 
 
 def read_lease(run: bytes) -> tuple[str, frozenset[str] | None]:

@@ -28,7 +28,7 @@ from runner.engine.plugins.plugin_loading import load_plugins
 from runner.engine.store import Store
 from runner.labels.claim_labels import LabelledClaim
 from runner.labels.label_files import LabelledItem
-from runner.labels.rating import Rated, number_questions
+from runner.labels.rating import Rating, number_questions
 from runner.pipeline.building import build_component, read_plugins
 from runner.pipeline.scoring.judging import judge_purpose
 from runner.pipeline.settings import JudgeSettings
@@ -51,7 +51,7 @@ def claim_judge(config: Mapping[str, Json]) -> ChecksAnswers:
     return judges[0]
 
 
-def rate_claims(judge: ChecksAnswers, claims: Sequence[LabelledClaim], store: Store) -> list[Rated]:
+def rate_claims(judge: ChecksAnswers, claims: Sequence[LabelledClaim], store: Store) -> list[Rating]:
     """Return the judge's verdict on every claim that has a label. Replies are stored.
 
     Claims of one answer are checked together, as in a sweep. `judge=claims` checks them against each passage, and its
@@ -93,7 +93,7 @@ def _texts(judge: ChecksAnswers, item: JudgeInput) -> list[tuple[str, ...]]:
 
 def _rate(
     item: JudgeInput, claims: Sequence[LabelledClaim], question: int, replies: Sequence[Verdicts | UnreadableReply]
-) -> Iterator[Rated]:
+) -> Iterator[Rating]:
     unread = [reply for reply in replies if isinstance(reply, UnreadableReply)]
     for i, claim in enumerate(claims):
         judged: str | None
@@ -105,7 +105,7 @@ def _rate(
             strongest = min(verdicts, key=lambda verdict: _STRONGEST_FIRST.index(verdict.support))
             judged, reason = strongest.support.value, strongest.reason
         remark = reason if judged is None else f"{claim.claim}{f' ({reason})' if reason else ''}"
-        yield Rated(item.sample.id, item.answer, question, "claims", str(claim.verdict), judged, remark)
+        yield Rating(item.sample.id, item.answer, question, "claims", str(claim.verdict), judged, remark)
 
 
 def claims_to_label(

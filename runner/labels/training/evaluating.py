@@ -14,7 +14,7 @@ from components.statistics.agreement import Agreement, Gain, agree, gain
 from runner.engine.store import open_store
 from runner.labels.graders import labelled_graders
 from runner.labels.label_files import LabelledItem, read_labels
-from runner.labels.rating import Rated, rate_items
+from runner.labels.rating import Rating, rate_items
 from runner.labels.training.prepared_folder import LABELS, TrainingManifest, read_manifest
 from runner.labels.training.preparing import wording_key
 from runner.labels.training.trained_judge import ADAPTER, Training, llm_fields, read_training
@@ -70,7 +70,7 @@ def _rate_all(
     items: Sequence[LabelledItem],
     llm: str,
     overrides: Sequence[str],
-) -> list[Rated]:
+) -> list[Rating]:
     fields = llm_fields(training.settings, adapter, llm)
     chosen = [f"judge={manifest.judge}", *manifest.overrides, f"llm@judge.llm={llm}"]
     config = compose_config(
@@ -90,7 +90,7 @@ def _require_same_wording(graders: Iterable[Graded], manifest: TrainingManifest)
         )
 
 
-def _compare(pairs: Sequence[tuple[Rated, Rated]]) -> ComparedJudges:
+def _compare(pairs: Sequence[tuple[Rating, Rating]]) -> ComparedJudges:
     """Return the agreements on the labels for which neither judge's request failed."""
     rows = [
         (old.label, old.judged, new.judged, old.question)

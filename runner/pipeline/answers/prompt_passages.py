@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from components.contexts.neighbours import passages_in
+from components.contexts.neighbours import divide_into_passages
 from components.fields import added_later
 from components.pipelines.reply import stored_replies
 from components.records import Answer, Context, Documents, Passage, Spans, SpanTexts
@@ -43,7 +43,7 @@ class RetrievedPassages(StageGroup):
         spans = run.read(self.chunks)
         for row in run.read(self.context).chunk.tolist():
             chosen = [chunk for chunk in row if chunk >= 0]
-            yield passages_in(chosen, spans) if self.merges else [(chunk,) for chunk in chosen]
+            yield divide_into_passages(chosen, spans) if self.merges else [(chunk,) for chunk in chosen]
 
     def hits_of(self, run: Run, chunks: Sequence[int]) -> Sequence[int]:
         """Return the chunks of a passage, in order, as the ranking and `facts` number them."""

@@ -40,7 +40,7 @@ class AnnotationHistory(NamedTuple):
     edited: tuple[str, ...]
 
 
-class Resolved(NamedTuple):
+class Resolution(NamedTuple):
     """The samples with all changes, in their order, the edits that were applied, and the conflicts."""
 
     samples: tuple[Sample, ...]
@@ -48,7 +48,7 @@ class Resolved(NamedTuple):
     conflicts: tuple[Conflict, ...]
 
 
-def resolve_annotations(testset: Testset, annotations: Sequence[Annotation], prefer: str | None = None) -> Resolved:
+def resolve_annotations(testset: Testset, annotations: Sequence[Annotation], prefer: str | None = None) -> Resolution:
     """Change the fields on which all annotators of a sample agree.
 
     If they disagree on any field, the whole sample stays as it is, because the other changes may depend on it. If
@@ -88,7 +88,7 @@ def resolve_annotations(testset: Testset, annotations: Sequence[Annotation], pre
                 testset,
             )
         )
-    return Resolved(tuple(samples.values()), tuple(edits), tuple(conflicts))
+    return Resolution(tuple(samples.values()), tuple(edits), tuple(conflicts))
 
 
 def _changed_fields(change: Change) -> list[str]:

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from components.testset.gates.inspection import NEEDS_SECOND_CORRECTION
 from components.testset.records import Draft, EvidenceSet, GateVerdict, NotDrafted, Refusal, VerdictState, WrittenDraft
-from runner.testset.making.generation_stages import GateResult, Judged, is_correction
+from runner.testset.making.generation_stages import DraftJudgement, GateResult, is_correction
 from runner.testset.making.scheduling import MatrixField
 
 DRAFTING = "draft"
@@ -26,11 +26,11 @@ class DraftOutcome(StrEnum):
 
 
 @dataclass(frozen=True)
-class Tagged:
+class AcceptedDraft:
     """A draft that passed every gate, with their remarks."""
 
     draft: Draft
-    tags: tuple[Judged, ...]
+    tags: tuple[DraftJudgement, ...]
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class EvidenceOutcome:
     wave: int
     outcome: DraftOutcome
     reason: str = ""
-    accepted: tuple[Tagged, ...] = ()
-    rejected: tuple[Judged, ...] = ()
+    accepted: tuple[AcceptedDraft, ...] = ()
+    rejected: tuple[DraftJudgement, ...] = ()
     not_drafted: NotDrafted | None = None
 
 
@@ -62,9 +62,9 @@ class GatePass:
         """Return the drafts that passed all gates, as the last gate left them, by id."""
         return {draft.id: draft for draft in (self.gates[-1].survivors if self.gates else self.drafts)}
 
-    def list_judged(self) -> dict[str, list[Judged]]:
+    def list_judged(self) -> dict[str, list[DraftJudgement]]:
         """Return the verdicts on each draft by its id, in the order of the gates."""
-        by_draft: dict[str, list[Judged]] = defaultdict(list)
+        by_draft: dict[str, list[DraftJudgement]] = defaultdict(list)
         for gate in self.gates:
             for judged in gate.judged:
                 by_draft[judged.draft.id].append(judged)
@@ -98,7 +98,7 @@ def _sort_by_turn(drafts: Iterable[Draft]) -> list[Draft]:
     return sorted(drafts, key=lambda draft: draft.turn)
 
 
-_FinalResult = Tagged | Judged
+_FinalResult = AcceptedDraft | DraftJudgement
 """A draft that passed all gates, or the verdict of the gate that stopped it."""
 
 
@@ -115,11 +115,11 @@ def _final_results(drafts: Sequence[Draft], first: GatePass, second: GatePass) -
             n_pass = 1  # the draft is a turn after a corrected one
         tags = judged[n_pass].get(own_id, [])
         survivor = survivors[n_pass].get(own_id)
-        results[draft.id] = Tagged(survivor, tuple(tags)) if survivor else _rejection(tags[-1])
+        results[draft.id] = AcceptedDraft(survivor, tuple(tags)) if survivor else _rejection(tags[-1])
     return results
 
 
-def _rejection(judged: Judged) -> Judged:
+def _rejection(judged: DraftJudgement) -> DraftJudgement:
     """Return the verdict that stopped a draft. There is no third pass: a second correction, also one after another
     corrected turn, is a rejection.
     """
@@ -137,26 +137,31 @@ def _refusal_outcome(cell: MatrixField, evidence: EvidenceSet, wave: int, refuse
 def _drafts_outcome(
     cell: MatrixField, evidence: EvidenceSet, wave: int, results: Sequence[_FinalResult]
 ) -> EvidenceOutcome:
-    accepted: list[Tagged] = []
-    rejected: list[Judged] = []
+    accepted: list[AcceptedDraft] = []
+    rejected: list[DraftJudgement] = []
     for result in results:
-        if isinstance(result, Judged):
+        if isinstance(result, DraftJudgement):
             rejected.append(result)
         elif rejected:  # the draft's history contains a rejected turn
-            rejected.append(Judged(result.draft, DRAFTING, GateVerdict(VerdictState.REJECTED, EARLIER_TURN)))
+            rejected.append(DraftJudgement(result.draft, DRAFTING, GateVerdict(VerdictState.REJECTED, EARLIER_TURN)))
         else:
             accepted.append(result)
     if rejected and (first := rejected[0]).verdict.state is VerdictState.FAILED:
         # The length of the conversation is not known yet, so its other turns wait with this one.
         waiting = [
-            turn if isinstance(turn, Judged) else Judged(turn.draft, first.gate, first.verdict) for turn in results
+            turn if isinstance(turn, DraftJudgement) else DraftJudgement(turn.draft, first.gate, first.verdict)
+            for turn in results
         ]
         return _outcome(cell, evidence, wave, (), waiting)
     return _outcome(cell, evidence, wave, accepted, rejected)
 
 
 def _outcome(
-    cell: MatrixField, evidence: EvidenceSet, wave: int, accepted: Sequence[Tagged], rejected: Sequence[Judged]
+    cell: MatrixField,
+    evidence: EvidenceSet,
+    wave: int,
+    accepted: Sequence[AcceptedDraft],
+    rejected: Sequence[DraftJudgement],
 ) -> EvidenceOutcome:
     if accepted:
         outcome, reason = DraftOutcome.ACCEPTED, ""
@@ -176,7 +181,7 @@ def drop_duplicates(tried: EvidenceOutcome, repeats: Mapping[str, str]) -> Evide
     """Return the result without drafts that repeat others, and without later turns. `repeats` maps the id of a draft to
     the id that it repeats.
     """
-    accepted: list[Tagged] = []
+    accepted: list[AcceptedDraft] = []
     rejected = list(tried.rejected)
     for tagged in tried.accepted:
         if tagged.draft.id in repeats:
@@ -187,7 +192,7 @@ def drop_duplicates(tried: EvidenceOutcome, repeats: Mapping[str, str]) -> Evide
         else:
             accepted.append(tagged)
             continue
-        rejected.append(Judged(tagged.draft, NEAR_DUPLICATE, verdict))
+        rejected.append(DraftJudgement(tagged.draft, NEAR_DUPLICATE, verdict))
     if len(accepted) == len(tried.accepted):
         return tried
     return _outcome(
@@ -195,5 +200,5 @@ def drop_duplicates(tried: EvidenceOutcome, repeats: Mapping[str, str]) -> Evide
     )
 
 
-def _duplicates_first(rejected: Sequence[Judged]) -> list[Judged]:
+def _duplicates_first(rejected: Sequence[DraftJudgement]) -> list[DraftJudgement]:
     return sorted(rejected, key=lambda judged: judged.verdict.reason != NEAR_DUPLICATE)

@@ -167,7 +167,7 @@ class Drafts(Stage[WrittenDraft], kind="testset_drafts", version=1):
 
 
 @dataclass(frozen=True)
-class Judged:
+class DraftJudgement:
     """A draft as it reached a gate, and the verdict of the gate."""
 
     draft: Draft
@@ -180,7 +180,7 @@ class GateResult:
     """The drafts that passed a gate, and all verdicts other than plain passes."""
 
     survivors: tuple[Draft, ...]
-    judged: tuple[Judged, ...]
+    judged: tuple[DraftJudgement, ...]
 
 
 class Corrections(Stage[WrittenDraft], kind="testset_corrections", version=2):
@@ -219,7 +219,7 @@ class GateVerdicts(Stage[GateResult], kind="testset_gate", version=2):
 
     def make(self, run: Run) -> GateResult:
         """Judge the drafts to which the gate applies. The others pass."""
-        drafts = _drafts_of(run.read(self.drafts))
+        drafts = _select_drafts(run.read(self.drafts))
         applied = [draft for draft in drafts if self.gate.applies_to(draft)]
         ask = asking_function(run, self.gate.llm, f"gate {self.name}")
         returned = (
@@ -231,7 +231,7 @@ class GateVerdicts(Stage[GateResult], kind="testset_gate", version=2):
                 "each"
             )
         verdicts = {draft.id: verdict for draft, verdict in zip(applied, returned, strict=True)}
-        judged = [Judged(draft, self.name, verdicts.get(draft.id, PASSED)) for draft in drafts]
+        judged = [DraftJudgement(draft, self.name, verdicts.get(draft.id, PASSED)) for draft in drafts]
         return GateResult(
             tuple(
                 judgement.verdict.draft or judgement.draft
@@ -245,12 +245,12 @@ class GateVerdicts(Stage[GateResult], kind="testset_gate", version=2):
 _COMES_THROUGH = (VerdictState.PASSED, VerdictState.TAGGED)
 
 
-def is_correction(judged: Judged) -> bool:
+def is_correction(judged: DraftJudgement) -> bool:
     """Return True if a corrected draft replaces this one and goes through the gates."""
     return judged.verdict.state is VerdictState.CORRECTED
 
 
-def _drafts_of(result: object) -> tuple[Draft, ...]:
+def _select_drafts(result: object) -> tuple[Draft, ...]:
     if isinstance(result, GateResult):
         return result.survivors
     assert isinstance(result, WrittenDraft)

@@ -13,9 +13,9 @@ from runner.testset.production.trace_files import read_values
 from runner.testset.production.traced_questions import (
     SkippedTrace,
     TracedQuestion,
-    answer_in,
     feedback_label,
-    passages_in,
+    read_answer,
+    read_passages,
     read_trace,
 )
 
@@ -46,7 +46,7 @@ def _question(value: Json, location: str, feedback: str) -> TracedQuestion | Ski
         return SkippedTrace("failed")
     inputs = trace.get("input") if trace.get("input") is not None else first.get("input")
     outputs = trace.get("output") if trace.get("output") is not None else first.get("output")
-    if not answer_in(outputs):
+    if not read_answer(outputs):
         generations = [observation for observation in observations if observation.get("type") == "GENERATION"]
         outputs = generations[-1].get("output") if generations else None
     return read_trace(
@@ -70,7 +70,7 @@ def _passages(observations: Sequence[Mapping[str, Json]]) -> list[str]:
     searches = [observation for observation in observations if observation.get("type") == "RETRIEVER"] or [
         observation for observation in observations if "retriev" in str(observation.get("name")).lower()
     ]
-    return [text for search in searches for text in passages_in(search.get("output"))]
+    return [text for search in searches for text in read_passages(search.get("output"))]
 
 
 def _feedback(scores: Sequence[Mapping[str, Json]], name: str) -> str:

@@ -12,7 +12,7 @@ from runner.testset.production.traced_questions import (
     SkippedTrace,
     TracedQuestion,
     feedback_label,
-    passages_in,
+    read_passages,
     read_trace,
 )
 
@@ -88,9 +88,9 @@ def _passages(spans: "Sequence[Span]") -> list[str]:
     """Return the documents of the last reranker, or of all retrievers."""
     by_end = sorted(spans, key=lambda span: span.end_time_ns or 0)
     for span in reversed(by_end):
-        if span.span_type == "RERANKER" and (passages := passages_in(_plain(span.outputs))):
+        if span.span_type == "RERANKER" and (passages := read_passages(_plain(span.outputs))):
             return passages
-    return [text for span in by_end if span.span_type == "RETRIEVER" for text in passages_in(_plain(span.outputs))]
+    return [text for span in by_end if span.span_type == "RETRIEVER" for text in read_passages(_plain(span.outputs))]
 
 
 def _feedback(assessments: "Sequence[Assessment]", name: str) -> str:

@@ -84,10 +84,10 @@ def read_trace(
     feedback: str = "",
 ) -> TracedQuestion | SkippedTrace:
     """Return the question of a trace with these values, or why it has none."""
-    history, question = conversation_in(inputs)
+    history, question = read_conversation(inputs)
     if not question.strip():
         return SkippedTrace("no question in its input")
-    answer = answer_in(outputs)
+    answer = read_answer(outputs)
     if max(len(question), len(answer)) > MAX_TEXT_CHARACTERS:
         return SkippedTrace(f"a question or an answer of more than {MAX_TEXT_CHARACTERS:,} characters")
     texts = tuple(dict.fromkeys(whole_characters(text) for text in passages if text.strip()))[:MAX_PASSAGES]
@@ -104,7 +104,7 @@ def read_trace(
     )
 
 
-def conversation_in(value: Json, depth: int = 0) -> Conversation:
+def read_conversation(value: Json, depth: int = 0) -> Conversation:
     """Return the earlier turns and the question in a value; "" if it has none."""
     value = _parse(value)
     if isinstance(value, str):
@@ -117,18 +117,18 @@ def conversation_in(value: Json, depth: int = 0) -> Conversation:
         return _split_conversation(value["messages"])
     for name in _QUESTION:
         if name in value:
-            history, question = conversation_in(value[name], depth + 1)
+            history, question = read_conversation(value[name], depth + 1)
             if question:
-                return history or _history_in(value), question
+                return history or _read_history(value), question
     # A single value under a name that we do not know must be the question, such as {"customer_text": "..."}.
     texts = [part for part in value.values() if isinstance(part, str)]
     if len(value) == 1 and texts:
         return (), texts[0]
     nested = [part for part in value.values() if isinstance(part, dict)]
-    return conversation_in(nested[0], depth + 1) if len(value) == 1 and nested else ((), "")
+    return read_conversation(nested[0], depth + 1) if len(value) == 1 and nested else ((), "")
 
 
-def answer_in(value: Json, depth: int = 0) -> str:
+def read_answer(value: Json, depth: int = 0) -> str:
     """Return the answer in a value; "" if it has none."""
     value = _parse(value)
     if isinstance(value, str):
@@ -137,26 +137,26 @@ def answer_in(value: Json, depth: int = 0) -> str:
         return ""
     if isinstance(value, list):
         replies = [text for role, text in _messages(value) if role in _ASSISTANT]
-        return replies[-1] if replies else answer_in(value[0], depth + 1) if value else ""
+        return replies[-1] if replies else read_answer(value[0], depth + 1) if value else ""
     if not isinstance(value, dict):
         return ""
     if isinstance(value.get("messages"), list):
-        return answer_in(value["messages"], depth + 1)
+        return read_answer(value["messages"], depth + 1)
     for name in _ANSWER:
-        if name in value and (text := answer_in(value[name], depth + 1)):
+        if name in value and (text := read_answer(value[name], depth + 1)):
             return text
     texts = [part for part in value.values() if isinstance(part, str)]
     return texts[0] if len(value) == 1 and texts else ""
 
 
-def passages_in(value: Json, depth: int = 0) -> list[str]:
+def read_passages(value: Json, depth: int = 0) -> list[str]:
     """Return the texts of the documents in a value, in order; [] if it has none."""
     value = _parse(value)
     if isinstance(value, list):
         return [text for element in value if (text := _read_text(element, 0))]
     if isinstance(value, dict) and depth <= _DEEPEST:
         for name in _PASSAGES:
-            if passages := passages_in(value.get(name), depth + 1):
+            if passages := read_passages(value.get(name), depth + 1):
                 return passages
     return []
 
@@ -188,7 +188,7 @@ def feedback_label(value: Json) -> str:
     return "good" if word in good else "bad" if word in bad else value.strip()[:40]
 
 
-def _history_in(value: Mapping[str, Json]) -> tuple[Turn, ...]:
+def _read_history(value: Mapping[str, Json]) -> tuple[Turn, ...]:
     for name in _HISTORY:
         if isinstance(value.get(name), list):
             return _turns(value[name])

@@ -15,7 +15,7 @@ from runner.results.released_set import Testset
 from runner.results.set_files import write_testset
 from runner.results.set_lines import encode_line, gold_fields
 from runner.testset.making.coverage import Count, as_csv, as_record, as_svg, coverage
-from runner.testset.making.draft_outcomes import DRAFTING, DraftOutcome, EvidenceOutcome, Tagged
+from runner.testset.making.draft_outcomes import DRAFTING, AcceptedDraft, DraftOutcome, EvidenceOutcome
 from runner.testset.making.generation_loop import GenerationState
 from runner.testset.making.scheduling import MatrixField
 from runner.testset.releasing.omnieval_layout import FOLDER, omnieval_files
@@ -86,7 +86,7 @@ def _sample(draft: Draft, labels: Mapping[str, str]) -> Sample:
     )
 
 
-def _provenance(tried: EvidenceOutcome, draft: Draft, tagged: Tagged | None = None) -> dict[str, Json]:
+def _provenance(tried: EvidenceOutcome, draft: Draft, tagged: AcceptedDraft | None = None) -> dict[str, Json]:
     facts: dict[str, Json] = {
         "draft": draft.id,
         "evidence": evidence_fields(draft.evidence),

@@ -1,4 +1,4 @@
-"""The plan of any stages; tests/runner/pipeline/test_planned.py has the plan of sweeps."""
+"""The plan of any stages; tests/runner/pipeline/test_planned_cells.py has the plan of sweeps."""
 
 from pathlib import Path
 

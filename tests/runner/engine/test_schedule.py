@@ -8,7 +8,7 @@ import pytest
 
 from components.errors import BudgetReached
 from components.openai_server.gate import Gate
-from runner.engine.executors.protocol import Executor, Lost, Stages, StartPriority, Watch, Workers
+from runner.engine.executors.protocol import Executor, LostStage, Stages, StartPriority, Watch, Workers
 from runner.engine.outcome import StageRun
 from runner.engine.schedule import GIVEN_UP, PersistentWorkers, run_stages, running
 from runner.engine.stage import AnyStage
@@ -44,11 +44,11 @@ class Scripted(Workers):
         self._running.append(stage)
         self.begun.append(stage.kind)
 
-    def wait_for_outcomes(self) -> Sequence[StageRun | Lost]:
+    def wait_for_outcomes(self) -> Sequence[StageRun | LostStage]:
         stage = self._running.pop(0)
         end = self.ends[stage.kind].pop(0) if self.ends.get(stage.kind) else ""
         if end == "lost":
-            return [Lost(stage.key, "its machine is gone")]
+            return [LostStage(stage.key, "its machine is gone")]
         is_budget = end == "budget"
         return [StageRun(stage.key, stage.kind, over_budget=end * is_budget, error=end * (not is_budget))]
 
@@ -118,7 +118,7 @@ class TestOrder:
 
             n_places = 0
 
-            def wait_for_outcomes(self) -> Sequence[StageRun | Lost]:
+            def wait_for_outcomes(self) -> Sequence[StageRun | LostStage]:
                 if self._running:
                     return super().wait_for_outcomes()
                 self.n_places += 1
@@ -154,12 +154,12 @@ class TestLosses:
                 is_refused = is_last_try and (stage is not second or bool(self._running))
                 return StartPriority.NONE if is_refused else super().room_for(stage)
 
-            def wait_for_outcomes(self) -> Sequence[StageRun | Lost]:
+            def wait_for_outcomes(self) -> Sequence[StageRun | LostStage]:
                 assert self._running, "all stages wait, and none runs"
                 stage = self._running.pop()
                 if losses.get(stage.key):
                     losses[stage.key] -= 1
-                    return [Lost(stage.key, "its machine is gone")]
+                    return [LostStage(stage.key, "its machine is gone")]
                 pending.discard(stage.key)
                 return [StageRun(stage.key, stage.kind)]
 

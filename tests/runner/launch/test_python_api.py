@@ -20,7 +20,7 @@ import runner
 from components.errors import ConfigError, DataError, StoreError
 from runner.launch import python_api
 from runner.launch.hydra_startup import BASE_VERSION
-from runner.pipeline.planned import Job
+from runner.pipeline.planned_cells import Job
 from runner.results.loaded_sweep import LoadedSweep
 from tests.runner.sweeping import FEW_METRICS, QUIET, RANKING_ONLY, SMALL, run_small
 

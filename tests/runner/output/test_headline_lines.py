@@ -14,7 +14,7 @@ from components.clusters import Groups
 from components.records import Evidence, Kind, Sample, Turn
 from components.statistics import PairedTest
 from runner.output.headline_lines import headline_lines, tied_line
-from runner.pipeline.planned import PlannedCell
+from runner.pipeline.planned_cells import PlannedCell
 from runner.results.loaded_sweep import load
 from tests.runner.sweeping import FEW_METRICS, entries_by_kind, own_data, plan_small, run_small, store_of
 

@@ -19,7 +19,7 @@ from runner.engine.store import Store
 from runner.pipeline.answers.answer_stages import Prompts
 from runner.pipeline.answers.generating import GeneratedInSteps
 from runner.pipeline.cell_graph import Graph
-from runner.pipeline.planned import plan_sweep
+from runner.pipeline.planned_cells import plan_sweep
 from tests.runner.pipeline.fixed import FixedData, fixed_cell, graph_in, run_all
 from tests.runner.sweeping import read_or_make, small_request
 

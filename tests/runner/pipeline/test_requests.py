@@ -15,7 +15,7 @@ from components.llms.openai_chat import OpenAIChat
 from components.metrics.interval import Intervals
 from components.metrics.trec import TrecMeasures
 from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_OK, RunningSweep
-from runner.pipeline.planned import CellRequest, Job
+from runner.pipeline.planned_cells import CellRequest, Job
 from runner.pipeline.settings import JudgeSettings, MetricSettings
 from runner.results import read_cells, read_sweep
 from tests.llms.chat_server import ChatServer, Reply, chat_server, last_message

@@ -13,7 +13,7 @@ from components.means import mean_scores
 from components.metrics.contains import Contains
 from components.records import Documents, Sample, Scores, TextsWithUnits
 from runner.output.planned_metric import PlannedMetrics
-from runner.pipeline.planned import PlannedCell
+from runner.pipeline.planned_cells import PlannedCell
 from runner.pipeline.scorable_samples import trial_states
 from tests.runner.sweeping import cells_in, own_data, plan_small, run_small, store_of
 

@@ -8,7 +8,7 @@ import pytest
 
 from components.rerankers.rerank_api import RerankApi
 from runner.pipeline.corpus.server_requests import max_reranking_requests, reranking_requests
-from runner.pipeline.planned import SweepPlan
+from runner.pipeline.planned_cells import SweepPlan
 from tests.embedders.test_openai_embeddings import embeddings, vectors_of
 from tests.llms.chat_server import ChatServer, Reply, chat_server
 from tests.rerankers.test_rerank_api import as_jina

@@ -10,8 +10,8 @@ from rich.table import Table
 from components.errors import StoreError
 from components.limits import expected_one_of
 from runner.console.display import say_error
+from runner.engine.store.bucket.maintenance import BucketMaintenance, BucketResult
 from runner.engine.store.bucket.objects import ObjectInfo, Objects
-from runner.engine.store.bucket.upkeep import BucketResult, Upkeep
 from runner.engine.store.replies import shown_damaged
 from runner.engine.store.store_wording import shown_damage, shown_size
 
@@ -24,18 +24,18 @@ def run(options: argparse.Namespace, console: Console) -> int:
     objects = Objects(options.store_dir, patience_s=10.0)
     if objects.head("store.json") is None:
         raise StoreError(f"{options.store_dir}: no store here. Name one with --store-dir")
-    upkeep = Upkeep(objects)
+    maintenance = BucketMaintenance(objects)
     if options.command == "ls":
-        return _ls(upkeep, options.store_dir, console)
+        return _ls(maintenance, options.store_dir, console)
     if options.command == "verify":
-        return _verify(upkeep, console, options.delete)
-    return _prune(upkeep, console, options)
+        return _verify(maintenance, console, options.delete)
+    return _prune(maintenance, console, options)
 
 
-def _ls(upkeep: Upkeep, title: str, console: Console) -> int:
-    results = upkeep.results()
+def _ls(maintenance: BucketMaintenance, title: str, console: Console) -> int:
+    results = maintenance.results()
     kinds: dict[str, list[tuple[BucketResult, float]]] = defaultdict(list)
-    for result, seconds in zip(results, upkeep.seconds(results), strict=True):
+    for result, seconds in zip(results, maintenance.seconds(results), strict=True):
         kinds[result.kind].append((result, seconds))
     table = Table("stage", "results", "partial", "size", "seconds to compute", title=title, box=None)
     for column in table.columns[1:]:
@@ -46,38 +46,38 @@ def _ls(upkeep: Upkeep, title: str, console: Console) -> int:
         total_s = sum(seconds for _, seconds in entries)
         table.add_row(kind, str(len(entries)), str(n_partial), shown_size(n_bytes), f"{total_s:.1f}")
     console.print(table)
-    n_purposes = len({each.path.split("/")[1] for each in upkeep.replies()})
+    n_purposes = len({each.path.split("/")[1] for each in maintenance.replies()})
     console.print(f"{len(results)} results, replies of {n_purposes} models and purposes")
     return 0
 
 
-def _verify(upkeep: Upkeep, console: Console, delete: bool) -> int:
-    results = upkeep.results()
-    damaged = [(result, damage) for result, damage in zip(results, upkeep.damages(results), strict=True) if damage]
+def _verify(maintenance: BucketMaintenance, console: Console, delete: bool) -> int:
+    results = maintenance.results()
+    damaged = [(result, damage) for result, damage in zip(results, maintenance.damages(results), strict=True) if damage]
     for result, damage in damaged:
         console.print(f"damaged: {result.kind} {result.key[:12]}: {damage}")
-    replies = upkeep.damaged_replies()
+    replies = maintenance.damaged_replies()
     for each, n_lines in replies.items():
         console.print(f"damaged: {each.path}: {shown_damaged(n_lines)}", markup=False, soft_wrap=True)
     if delete:
-        upkeep.remove(result for result, _ in damaged)
-        upkeep.drop_damaged(replies)
+        maintenance.remove(result for result, _ in damaged)
+        maintenance.drop_damaged(replies)
     n_damaged = len(damaged) + sum(replies.values())
     console.print(shown_damage(len(results), n_damaged, delete))
     return 1 if n_damaged and not delete else 0
 
 
-def _prune(upkeep: Upkeep, console: Console, options: argparse.Namespace) -> int:
-    results = upkeep.results()
+def _prune(maintenance: BucketMaintenance, console: Console, options: argparse.Namespace) -> int:
+    results = maintenance.results()
     kinds = {result.kind for result in results} | {"replies"}
     if options.stage and options.stage not in kinds:
         say_error(f"--stage: got {options.stage!r}{expected_one_of(options.stage, sorted(kinds))}")
         return 2
-    cutoff = upkeep.now - timedelta(days=options.older_than_days)
-    leased = upkeep.list_leased()
+    cutoff = maintenance.now - timedelta(days=options.older_than_days)
+    leased = maintenance.list_leased()
     old_results = [result for result in results if result.modified <= cutoff and options.stage in ("", result.kind)]
     chosen = [result for result in old_results if not leased.has(result.key)]
-    leftovers = upkeep.leftovers(results)
+    leftovers = maintenance.leftovers(results)
     if leased.n_runs:
         running = "a sweep is" if leased.n_runs == 1 else f"{leased.n_runs} sweeps are"
         console.print(
@@ -85,26 +85,26 @@ def _prune(upkeep: Upkeep, console: Console, options: argparse.Namespace) -> int
             "replies and scores of pairs"
         )
     else:
-        leftovers += [each for each in _prunable_by_age(upkeep, options.stage) if each.modified <= cutoff]
+        leftovers += [each for each in _prunable_by_age(maintenance, options.stage) if each.modified <= cutoff]
     summary = (
         f"{len(chosen)} results, {shown_size(sum(result.n_bytes for result in chosen))}, and {len(leftovers)} leftovers"
     )
-    groups = [] if options.stage else upkeep.mergeable_replies()
+    groups = [] if options.stage else maintenance.mergeable_replies()
     merged = f"{sum(len(group) for _, group in groups)} objects of replies into {len(groups)}"
     if options.dry_run:
         console.print(f"would remove {summary}{f'; would merge {merged}' if groups else ''}")
         return 0
-    upkeep.remove(chosen, leftovers)
-    upkeep.merge(groups)
+    maintenance.remove(chosen, leftovers)
+    maintenance.merge(groups)
     console.print(f"removed {summary}{f'; merged {merged}' if groups else ''}")
     return 0
 
 
-def _prunable_by_age(upkeep: Upkeep, stage: str) -> list[ObjectInfo]:
+def _prunable_by_age(maintenance: BucketMaintenance, stage: str) -> list[ObjectInfo]:
     """Return the objects that are pruned by age.
 
     Paid replies are pruned only if they are named. Scores, which are quick to compute again, are pruned by age alone.
     """
     if stage:
-        return upkeep.replies() if stage == "replies" else []
-    return upkeep.pair_scores()
+        return maintenance.replies() if stage == "replies" else []
+    return maintenance.pair_scores()

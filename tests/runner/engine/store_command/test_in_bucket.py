@@ -11,8 +11,8 @@ import pytest
 from components.records import Answer, AnswerState
 from runner.engine.store import Store, open_store
 from runner.engine.store.bucket import packing
+from runner.engine.store.bucket.maintenance import BucketMaintenance
 from runner.engine.store.bucket.objects import Objects
-from runner.engine.store.bucket.upkeep import Upkeep
 from runner.store import main
 from tests.buckets import Bucket
 
@@ -144,7 +144,7 @@ def test_bucket_prune_removes_day_old_files_of_killed_processes(
     assert run("prune") == 0
     assert {each.path for folder in folders for each in objects.list_objects(folder)} >= set(left)
     now = datetime.now(UTC) + timedelta(hours=25)
-    monkeypatch.setattr(Upkeep, "now", now)
+    monkeypatch.setattr(BucketMaintenance, "now", now)
     assert run("prune") == 0
     assert not {each.path for folder in folders for each in objects.list_objects(folder)} & set(left)
 

@@ -13,7 +13,7 @@ from runner.engine.store import Store, StoredResult, manifests, replies, stored_
 from runner.engine.store.heartbeat import kernel
 from runner.engine.store.stored_blocks import write_block
 from runner.launch import sweep
-from runner.pipeline.planned import SweepPlan, plan_sweep
+from runner.pipeline.planned_cells import SweepPlan, plan_sweep
 from runner.results import read_cells
 from runner.store import main
 from tests.runner.sweeping import (

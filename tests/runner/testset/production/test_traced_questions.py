@@ -8,10 +8,10 @@ from components.records import Turn
 from runner.testset.production.traced_questions import (
     SkippedTrace,
     TracedQuestion,
-    answer_in,
-    conversation_in,
     feedback_label,
-    passages_in,
+    read_answer,
+    read_conversation,
+    read_passages,
     read_trace,
 )
 
@@ -55,7 +55,7 @@ BEFORE = (Turn("When was it opened?", "In 1932."),)
 def test_conversations_are_read_from_the_usual_trace_forms(
     value: Any, history: tuple[Turn, ...], question: str
 ) -> None:
-    assert conversation_in(value) == (history, question)
+    assert read_conversation(value) == (history, question)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_conversations_are_read_from_the_usual_trace_forms(
     ],
 )
 def test_answers_are_read_from_the_usual_trace_forms(value: Any, answer: str) -> None:
-    assert answer_in(value) == answer
+    assert read_answer(value) == answer
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_answers_are_read_from_the_usual_trace_forms(value: Any, answer: str) ->
     ],
 )
 def test_passages_are_read_from_the_usual_trace_forms(value: Any, texts: list[str]) -> None:
-    assert passages_in(value) == texts
+    assert read_passages(value) == texts
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from components.llms.scripted import Scripted
 from components.records import Answer, AnswerState
 from runner.engine.ask import replies_key
-from runner.pipeline.planned import SweepPlan
+from runner.pipeline.planned_cells import SweepPlan
 from tests.runner.sweeping import plan_small, run_small, store_of
 
 

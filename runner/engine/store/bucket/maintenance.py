@@ -28,7 +28,7 @@ from runner.engine.store.bucket.paths import (
     result_at,
     result_of_part,
 )
-from runner.engine.store.leases import Leased, join_leases, read_lease
+from runner.engine.store.leases import LeasedResults, join_leases, read_lease
 from runner.engine.store.manifests import NOT_A_MANIFEST
 from runner.engine.store.replies import count_damaged
 from runner.engine.store.writers import LEASE_S
@@ -63,8 +63,8 @@ class BucketResult:
         return self.name != self.key
 
 
-class Upkeep:
-    """Maintenance of one bucket. All methods may raise StoreError."""
+class BucketMaintenance:
+    """Lists, checks and removes the contents of one bucket. All methods may raise StoreError."""
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
@@ -134,7 +134,7 @@ class Upkeep:
             n_read += len(piece)
         return (checksum.hexdigest(), n_read) == (digest, n_bytes)
 
-    def list_leased(self) -> Leased:
+    def list_leased(self) -> LeasedResults:
         """Return the results that running sweeps need."""
         needs = []
         for run in self._objects.read_concurrently(
