@@ -17,13 +17,13 @@ from components.metrics.interval import Column, Intervals
 Values = NDArray[np.float64]
 
 MIN_COVERAGE = 0.92
-"""Least coverage of nominal .95 intervals, from 5 clusters up."""
+"""Minimum coverage of nominal .95 intervals, from 5 clusters up."""
 
 MIN_COVERAGE_OF_EXTREME_SKEW = 0.90
-"""Least coverage if the logarithm of values has a standard deviation of 1: few samples do not show such a tail."""
+"""Minimum coverage if the logarithm of values has a standard deviation of 1: few samples do not show such a tail."""
 
 MIN_COVERAGE_OF_RARE_ZEROS = 0.82
-"""Least coverage if one value in a hundred is 0 and nearly all others are 1: a third of 100 samples have no 0."""
+"""Minimum coverage if one value in a hundred is 0 and nearly all others are 1: a third of 100 samples have no 0."""
 
 _N_CLUSTERS = (5, 7, 10, 20, 29, 30, 60, 100)
 _CORRELATIONS = (0.0, 0.2, 0.6)

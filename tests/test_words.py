@@ -55,8 +55,8 @@ REMEDY_AFTER_A_MARK = re.compile(
 )
 """A remedy is a sentence."""
 
-MAXIMUM = re.compile(r"(The )?[Mm]ost\b")
-"""The docstring of a limit begins with "Maximum"."""
+LIMITS = re.compile(r"(The )?([Mm]ost|[Ll]east|[Ff]ewest)\b")
+"""The docstring of a limit begins with "Maximum" or "Minimum"."""
 
 HABITS = re.compile(
     r"\b(anew|whoever|whosever|(?:is|are|was|were) told|(?:is|are) said|so many|so long as|so often)\b",
@@ -143,14 +143,16 @@ def test_docstrings_begin_with_a_verb_or_a_noun() -> None:
     ] == []
 
 
-def test_docstrings_do_not_begin_with_most() -> None:
+def test_docstrings_of_limits_do_not_begin_with_most_or_least() -> None:
     texts = [(place, text) for place, _, text in _texts().documented] + _texts().messages  # with those of constants
-    assert [f"{place}: {text.splitlines()[0]}" for place, text in texts if MAXIMUM.match(text)] == []
+    assert [f"{place}: {text.splitlines()[0]}" for place, text in texts if LIMITS.match(text)] == []
 
 
-@pytest.mark.parametrize("text", ["Most requests for one check.", "The most cells that run."])
-def test_docstring_that_begins_with_most_is_found(text: str) -> None:
-    assert MAXIMUM.match(text)
+@pytest.mark.parametrize(
+    "text", ["Most requests for one check.", "The most cells that run.", "Least bytes.", "Fewest checks."]
+)
+def test_docstring_that_begins_with_most_or_least_is_found(text: str) -> None:
+    assert LIMITS.match(text)
 
 
 def test_names_of_tests_begin_with_a_subject() -> None:

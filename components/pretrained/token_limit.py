@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 _MIN_TOKENS = 3
-"""Least `max_length`. Up to two tokens are special, and with these alone all texts would look the same."""
+"""Minimum `max_length`. Up to two tokens are special, and with these alone all texts would look the same."""
 
 _SMALL = ("*.json", "*.txt", "*.model", "*.metadata")
 """Patterns of the small files that describe how a model reads texts."""

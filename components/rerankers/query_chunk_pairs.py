@@ -29,7 +29,9 @@ def distinct_pairs(
 
 
 MIN_TOKENS = 8
-"""Least `max_length` of a pair. Up to four tokens are special; if only these fit, transformers cuts nothing at all."""
+"""Minimum `max_length` of a pair. Up to four tokens are special; if only these fit, transformers cuts nothing at
+all.
+"""
 
 
 def pair_limit(model: str, revision: str, max_length: int) -> int:

@@ -21,7 +21,7 @@ _RESERVED = 3 << 29
 """Bytes of GPU memory reserved for FAISS's computation: 1.5 GiB."""
 
 _MIN_BYTES = 1 << 28
-"""Least bytes for vectors on the GPU, 256 MiB: with less, a search would only copy."""
+"""Minimum bytes for vectors on the GPU, 256 MiB: with less, a search would only copy."""
 
 _QUERIES_AT_ONCE = 16_384
 """Queries per pass over the vectors: a multiple of the 4,096 that FAISS multiplies in one step."""

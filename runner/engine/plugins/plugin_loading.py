@@ -27,7 +27,7 @@ from runner.engine.plugins.snapshot import OURS, Snapshot, is_users, take_snapsh
 from runner.engine.plugins.source_imports import top_level
 
 _STARTUP_S = 0.01
-"""Least time between the start of a process and its first import."""
+"""Minimum time between the start of a process and its first import."""
 
 _JUMP_S = 1.0
 """Largest drift of the clock. Beyond it, the clock was set and file times mean nothing."""

@@ -60,7 +60,7 @@ class GeneratedInSteps(Stage[Generation], kind="generation", version=1, work=Wor
     examples: tuple[ChosenExamples, ...] = added_later(())
     n_samples: int = runtime_only(0, "the samples are part of the key")
     n_passages: int = runtime_only(0, "the passages are part of the key")
-    """Largest number of passages in a prompt."""
+    """Maximum number of passages in a prompt."""
     n_passage_tokens: int | None = runtime_only(None, "the passages are part of the key")
     """Upper bound of their tokens, as the generator counts them; None if unknown."""
     n_context_tokens: int = runtime_only(0, "the passages are part of the key")

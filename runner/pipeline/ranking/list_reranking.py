@@ -51,7 +51,7 @@ class AskedHitOrders(
     chunks: ChunkPassages
     n_samples: int = runtime_only(0, "the samples are part of the queries' key")
     n_hits: int = runtime_only(0, "the hits are part of the key")
-    """Largest number of hits of a query."""
+    """Maximum number of hits of a query."""
 
     @property
     def n_requests(self) -> int:

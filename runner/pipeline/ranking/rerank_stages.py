@@ -45,7 +45,7 @@ class RerankedHits(Stage[Hits], kind="reranked_hits", in_words="reranking", vers
         Stage[Encodings | MultiEncodings], ...
     ] = ()  # encoded queries and chunks, for a reranker that scores encodings
     n_hits: int = runtime_only(0, "the hits are part of the key")
-    """Largest number of hits of a query."""
+    """Maximum number of hits of a query."""
 
     def make(self, run: Run) -> Hits:
         """Score and sort the hits. Hits after the scored ones get lower scores, so that scores decrease from hit to

@@ -180,7 +180,7 @@ class JudgedScores(
     draw: int
     n_samples: int = runtime_only(0, "the samples are part of the key")
     n_passages: int = runtime_only(0, "the passages are part of the key")
-    """Largest number of passages in a prompt."""
+    """Maximum number of passages in a prompt."""
     part: JudgedPart | None = added_later(None)
 
     @property
