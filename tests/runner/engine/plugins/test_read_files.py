@@ -62,6 +62,7 @@ class TestUncoveredReads:
 
     def run(self, place: Path, path: Path, extra: str = "") -> list[str]:
         write(place, "reading/code.py", f"{self.CODE}{extra}")
+        loading.uncovered_reads()  # those of other tests in this process
         load_plugins(["reading"])
         importlib.import_module("reading.code").read(path)
         return loading.uncovered_reads()
