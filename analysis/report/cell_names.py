@@ -9,7 +9,7 @@ from runner.results import CellResult, change_name, common_base, format_level, v
 
 _ID_LENGTH = 8
 _MAX_NAMES = 3
-"""Names of equal cells that are listed, if their values are no grid."""
+"""Names of equal cells that are listed, if their values do not form a grid."""
 
 
 @dataclass(frozen=True)

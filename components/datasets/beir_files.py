@@ -64,7 +64,7 @@ def read_queries(file: Path) -> dict[str, str]:
 def read_qrels(file: Path) -> Qrels:
     """Return the judgements of a file with one of BEIR's headers or without a header.
 
-    Raises DataError for a file of no bytes, with the line for a row that is not a judgement, and for two different
+    Raises DataError for an empty file, with the line for a row that is not a judgement, and for two different
     scores of a document for one query.
     """
     if not require_file(file, _EXPECTED_QRELS).stat().st_size:

@@ -117,7 +117,7 @@ class CrudRag:
         """Return all files that are not hidden. A broken link is included: reading it must fail, not be skipped.
 
         Raises DataError for a folder without files, for folders among them, and for files with other names than the
-        published ones, such as a README, whose lines would become documents, and for files of no bytes.
+        published ones, such as a README, whose lines would become documents, and for empty files.
         """
         root = Path(self.root)
         folder = root / self.corpus_folder

@@ -30,5 +30,5 @@ def hub_problems() -> list[str]:
     except ValueError:  # a port that is not a number, an unclosed bracket
         is_usable = False
     if not is_usable:
-        return [f"the environment's {ENDPOINT} is no usable address, expected one such as {HUB}, without a password"]
+        return [f"the environment's {ENDPOINT} is not a usable address, expected one such as {HUB}, without a password"]
     return [] if is_offline() else proxy_problems(hub_endpoint())

@@ -14,7 +14,7 @@ def require_one_score(model: str, network: Any, n_scores: int) -> None:
     transformers would give a model without a head random weights, with a log message only. Of several scores, one would
     be used for all.
     """
-    architecture = next(iter(network.config.architectures or ()), "model of no kind")
+    architecture = next(iter(network.config.architectures or ()), "model of unknown kind")
     if not architecture.endswith(_KINDS):
         raise ComponentError(
             f"model {model!r} is a {architecture}, expected a reranker: a ...{_KINDS[0]} that was trained to "

@@ -42,7 +42,7 @@ class CommandParser(argparse.ArgumentParser):
         if holder := next((word for word in words if current_mask().holds_known(word)), ""):
             self.error(
                 f"an argument holds the secret of the environment variable {find_variable(holder)}, and output and "
-                "files repeat arguments. Leave it out, or unset or rename the variable if it is no secret."
+                "files repeat arguments. Leave it out, or unset or rename the variable if it is not a secret."
             )
         return super().parse_known_args(words, namespace)
 

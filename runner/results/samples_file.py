@@ -56,8 +56,8 @@ def read_column_names(folder: Path) -> list[str]:
 def read_columns(file: "pq.ParquetFile", columns: Sequence[str]) -> "pa.Table":
     """Return these columns of a file that `open_samples` opened.
 
-    Raises OSError if a column of texts contains a null, if a kind or a state is unknown, or if a history is no list of
-    turns.
+    Raises OSError if a column of texts contains a null, if a kind or a state is unknown, or if a history is not a list
+    of turns.
     """
     table = file.read(list(columns), use_threads=False)
     for name in set(columns).intersection(_TEXTS, table.column_names):

@@ -47,7 +47,7 @@ class OpenedFiles:
         self._n_identifying = 0
         self._roots: tuple[str, ...] = ()
         self._own: set[str] = set()
-        """Paths of files that were opened for writing, which are no input."""
+        """Paths of files that were opened for writing, which are not inputs."""
         self._packages: Collection[str] = ()
         self._files: Mapping[str, SourceFile] = {}
         self._names: dict[str, list[str]] = {}
