@@ -42,8 +42,8 @@ def main() -> None:
 
 
 def _take_orders(orders: "queue.SimpleQueue[_Order]") -> None:
-    """Queue the orders. End this process with standard input, or at a line that is not an order, even while PDFium reads
-    a page.
+    """Queue the orders. End this process with standard input, or at a line that is not an order, even while PDFium
+    reads a page.
     """
     exit_code = 1
     try:
