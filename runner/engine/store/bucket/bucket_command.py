@@ -59,10 +59,13 @@ def _verify(maintenance: BucketMaintenance, console: Console, delete: bool) -> i
     replies = maintenance.damaged_replies()
     for each, n_lines in replies.items():
         console.print(f"damaged: {each.path}: {shown_damaged(n_lines)}", markup=False, soft_wrap=True)
+    pair_scores = maintenance.damaged_pair_scores()
+    for each in pair_scores:
+        console.print(f"damaged: {each.path} does not match its checksum", markup=False, soft_wrap=True)
     if delete:
-        maintenance.remove(result for result, _ in damaged)
+        maintenance.remove((result for result, _ in damaged), pair_scores)
         maintenance.drop_damaged(replies)
-    n_damaged = len(damaged) + sum(replies.values())
+    n_damaged = len(damaged) + sum(replies.values()) + len(pair_scores)
     console.print(shown_damage(len(results), n_damaged, delete))
     return 1 if n_damaged and not delete else 0
 

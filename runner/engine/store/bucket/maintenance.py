@@ -199,6 +199,16 @@ class BucketMaintenance:
         """Return the objects with scores of pairs."""
         return self._objects.list_objects(PAIR_SCORES)
 
+    def damaged_pair_scores(self) -> list[ObjectInfo]:
+        """Return the objects with scores of pairs that do not match the checksum in their name."""
+        listed = [each for each in self.pair_scores() if _base_name(each).count(".") > 1]  # others are foreign
+        found = self._objects.read_concurrently(lambda each: self._objects.get(each.path), listed)
+        return [
+            each
+            for each, stored in zip(listed, found, strict=True)
+            if stored and hashlib.sha256(stored.contents).hexdigest() != _base_name(each).split(".")[-2]
+        ]
+
     def remove(self, results: Iterable[BucketResult], leftovers: Iterable[ObjectInfo] = ()) -> None:
         """Remove results and then their large files. A process that reads in between finds damage and computes the
         result again.

@@ -13,6 +13,7 @@ from runner.engine.store import Store, open_store
 from runner.engine.store.bucket import packing
 from runner.engine.store.bucket.maintenance import BucketMaintenance
 from runner.engine.store.bucket.objects import Objects
+from runner.engine.store.stored_blocks import write_block
 from runner.store import main
 from tests.buckets import Bucket
 
@@ -83,6 +84,22 @@ def test_verify_counts_damaged_replies_in_a_bucket(
     assert f"damaged: {replies.path}: 1 reply is incomplete or damaged" in output
     assert run("verify", "--delete") == 0
     assert run("verify") == 0
+
+
+def test_verify_finds_damaged_scores_of_pairs_in_a_bucket(
+    run: Run, address: str, store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    objects = Objects(address)
+    block = write_block(tmp_path / "pairs", "7", np.arange(9.0))
+    path = f"pair_scores/{KEYS[0]}/{block.name}"
+    objects.put(path, block.read_bytes())
+    objects.put(f"pair_scores/{KEYS[0]}/.keep", b"")
+    assert run("verify") == 0
+    objects.put(path, block.read_bytes()[:-1])
+    assert run("verify") == 1
+    assert f"damaged: {path} does not match its checksum" in "".join(capsys.readouterr().out.splitlines())
+    assert run("verify", "--delete") == 0
+    assert path not in [each.path for each in objects.list_objects("pair_scores")]
 
 
 def test_foreign_objects_in_the_bucket_are_ignored(run: Run, address: str, store: Store) -> None:
