@@ -61,24 +61,32 @@ or that share a cluster.
 """
 
 WHOLE = (
+    "analysis/decision/test_rates.py",
     "analysis/notebooks",
     "analysis/report",
     "analysis/samples",
     "analysis/test_gate.py",
     "asking/test_hostile_content.py",
     "datasets/parsers/test_markitdown_files.py",
+    "datasets/parsers/test_office.py",
+    "datasets/parsers/test_plumber.py",
     "datasets/test_crud_rag.py::TestPublishedData",
     "datasets/test_financerag.py::TestRealFiles",
+    "datasets/test_pdfium_texts.py",
     "hostile",
     "judges/test_nli.py",
     "judges/test_prompts_in_conf.py",
     "llms/test_vllm_chat.py",
+    "metrics/test_coverage.py",
     "multi_vector_encoders",
     "network",
+    "openai_server/test_body.py",
     "openai_server/test_chaos.py",
     "openai_server/test_hostile_replies.py",
     "openai_server/test_received_replies.py",
     "openai_server/test_slow_server.py",
+    "retrievers/test_milvus_collection.py",
+    "retrievers/test_pgvector.py",
     "runner/console",
     "runner/engine/executors",
     "runner/engine/spending",
@@ -93,13 +101,19 @@ WHOLE = (
     "runner/launch",
     "runner/output",
     "runner/pipeline",
+    "runner/results/test_sample_verdicts.py",
     "runner/serving",
     "runner/test_main.py",
+    "runner/test_schema.py",
     "runner/testset",
+    "secrets/test_escapes.py",
     "secrets/test_interpolated.py",
+    "secrets/test_mask.py",
     "secrets/test_no_secret_is_seen.py",
     "sparse_encoders",
+    "sparse_indexes/test_bm25.py::TestCompiledSearch",
     "statistics/test_error_rates.py",
+    "statistics/test_planning.py",
     "statistics/test_racing.py",
     "test_cache_soundness.py",
     "test_conf.py",
@@ -109,9 +123,13 @@ WHOLE = (
     "test_readme.py",
     "testset/quotes",
     "text/test_forms.py",
+    "tokenizers/test_composed_text.py",
+    "tokenizers/test_jieba_words.py",
     "tokenizers/test_kiwi_words.py",
 )
-"""Tests that run whole sweeps, processes, servers, programs or simulations. `--fast` leaves them out, and `LOADING`."""
+"""Tests that run whole sweeps, processes, servers, programs, simulations or fuzzers. `--fast` leaves them out, and
+`LOADING`.
+"""
 
 MakeOnce = Callable[[str, Callable[[Path], None]], Path]
 
