@@ -50,6 +50,13 @@ def key_problems(variable: str) -> list[str]:
     return []
 
 
+UNUSABLE_PROXY = (
+    "the environment's proxy (HTTPS_PROXY, HTTP_PROXY or ALL_PROXY) has no usable address, expected http://HOST:PORT. "
+    "Write USER:PASSWORD@ before HOST if it needs them, with special characters encoded (/ as %2F)."
+)
+"""It does not show the proxy's address, which may contain a password."""
+
+
 def proxy_for(url: str) -> str | None:
     """Return the proxy for an address according to HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY, else None."""
     parts = urlsplit(url)
@@ -58,17 +65,11 @@ def proxy_for(url: str) -> str | None:
 
 
 def proxy_problems(url: str) -> list[str]:
-    """Return one message if the proxy for an address is unusable, else [].
-
-    The message does not show the proxy's address, which may contain a password.
-    """
+    """Return one message if the proxy for an address is unusable, else []."""
     proxy = proxy_for(url)
     if proxy is None or _is_proxy(proxy):
         return []
-    return [
-        "the environment's proxy (HTTPS_PROXY, HTTP_PROXY or ALL_PROXY) has no usable address, expected "
-        "http://HOST:PORT. A user and a password stand before the host, with special characters encoded (/ as %2F)."
-    ]
+    return [UNUSABLE_PROXY]
 
 
 def _is_proxy(address: str) -> bool:

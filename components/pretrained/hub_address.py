@@ -2,8 +2,9 @@
 
 import os
 from urllib.parse import urlsplit
+from urllib.request import getproxies
 
-from components.openai_server.access import proxy_problems
+from components.openai_server.access import UNUSABLE_PROXY
 
 HUB = "https://huggingface.co"
 ENDPOINT, TOKEN, OFFLINE = "HF_ENDPOINT", "HF_TOKEN", "HF_HUB_OFFLINE"
@@ -20,15 +21,22 @@ def is_offline() -> bool:
 
 
 def hub_problems() -> list[str]:
-    """Return one message if the hub's client could not use HF_ENDPOINT or the proxy, else [].
+    """Return one message if the hub's client cannot read HF_ENDPOINT or the proxy, else [].
 
-    The client quotes part of an address that it cannot read, which may be part of a password.
+    It quotes part of such an address, which may be part of a password. It reads all proxies, whichever it uses.
     """
-    try:
-        parts = urlsplit(hub_endpoint())
-        is_usable = bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is not a number, an unclosed bracket
-        is_usable = False
-    if not is_usable:
+    if not _is_readable(hub_endpoint()):
         return [f"the environment's {ENDPOINT} is not a usable address, expected one such as {HUB}, without a password"]
-    return [] if is_offline() else proxy_problems(hub_endpoint())
+    proxies = {} if is_offline() else getproxies()
+    is_read = proxies.pop("no", "").strip() != "*"
+    return [UNUSABLE_PROXY] if is_read and not all(map(_is_readable, proxies.values())) else []
+
+
+def _is_readable(address: str) -> bool:
+    """Return False for an address whose port is not a number, as after an unescaped / in a password."""
+    try:
+        address = address.strip()
+        urlsplit(address if "://" in address else f"http://{address}").port  # noqa: B018 - raises
+    except ValueError:  # or an unclosed bracket
+        return False
+    return True

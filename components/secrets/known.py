@@ -26,6 +26,7 @@ from components.secrets.names import (
 )
 
 _ADDRESS = re.compile(r"[a-zA-Z][\w+.-]{0,30}://\S+")
+_ADDRESS_WITH_SPACE = re.compile(r"[a-zA-Z][\w+.-]{0,30}://[^\s/?#]*\s.*@\S*")
 _NEXT_ADDRESS = re.compile(r"""[,;|"'\[\]](?=(?:[\w.-]{1,30}=)?[a-zA-Z][\w+.-]{0,30}://)""")
 _LINE_ENDS = re.compile(r"\\[rn]|[\s\"]+")
 _LINE_OF_KEY = re.compile(r"[\w+/-]{32,}={0,2}", re.ASCII)
@@ -250,30 +251,49 @@ def _key_lines(value: str) -> list[str]:
 
 
 def _addresses(value: str) -> Iterator[str]:
-    """Yield the addresses in a text, which may list several without spaces. A password may contain a comma."""
+    """Yield the addresses in a text, which may list several without spaces.
+
+    A password may contain a comma, or a space if the text is a single address.
+    """
+    if _ADDRESS_WITH_SPACE.fullmatch(value.strip()) and value.count("://") == 1:
+        yield value.strip()
     for address in _ADDRESS.findall(value):
         yield from dict.fromkeys((address, *(part.strip(",;|\"'[]") for part in _NEXT_ADDRESS.split(address))))
 
 
 def _secrets_in_address(address: str) -> Iterator[str]:
     """Yield the password, which may hold any character unescaped, and its pair with the user, base64 in headers."""
-    for userinfo in _userinfos(address.partition("://")[2]):
+    rest = address.partition("://")[2]
+    for userinfo in _userinfos(rest):
         user, colon, password = userinfo.partition(":")
         secret = password if colon else user
-        # A library that ends the password at an unescaped sign takes the rest for the host or the port, and quotes it.
-        is_port = re.match(r"\d+(?:[/?#]|\Z)", secret)  # of an address without a password, but with an @ in its path
-        signs = "@" if is_port else "[@:/?#]"
-        for each in dict.fromkeys((secret, unquote(secret), *re.split(signs, secret))):
-            if may_be_secret(each):
-                yield each
+        yield from filter(may_be_secret, dict.fromkeys((secret, unquote(secret), *secret.split("@"))))
         if colon:
             yield from _pairs(user, password)
+    yield from filter(may_be_secret, _parts_of_password(rest))
     for name, value in _parameters(address):
         if names_secret(name) and may_be_secret(value):
             yield value
     if _WEBHOOK.search(address):
-        parts = re.split(r"[/?#]", address.partition("://")[2])[1:]
+        parts = re.split(r"[/?#]", rest)[1:]
         yield from (part for part in parts if len(part) >= _MIN_PART_OF_WEBHOOK and looks_random(part))
+
+
+def _parts_of_password(rest: str) -> list[str]:
+    """Return the parts of a password with unescaped signs.
+
+    A library that ends the password at such a sign takes the rest for the host or the port, and quotes it. The host
+    after an @ is not a secret: in a list of addresses, and with a slash in the password, only the text before the first
+    @ counts.
+    """
+    authority = rest.partition("/")[0]
+    userinfo = authority.rpartition("@")[0]
+    is_list = any(":" in each for each in re.split("[,;]", userinfo)[1:])
+    if not userinfo or is_list:
+        userinfo = rest.partition("@")[0] if "@" in rest else ""
+    password = userinfo.partition(":")[2]
+    is_port = re.match(r"\d+(?:[/?#,;]|\Z)", password)  # of an address without a password, but with an @ in its path
+    return [] if is_port else re.split(r"[@:/?#,;\\\s]", password)
 
 
 def _userinfos(rest: str) -> set[str]:

@@ -96,11 +96,29 @@ def test_rest_of_a_password_after_an_unescaped_sign_is_hidden(monkeypatch: pytes
         assert "Zq8s" not in safe
 
 
-@pytest.mark.parametrize("sign", "@:/?#")
+@pytest.mark.parametrize("sign", "@:/?#,\\ ")
 def test_each_part_of_a_password_with_unescaped_signs_is_hidden(sign: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", f"http://app:kT4mX9qB{sign}Zq8sVw2026@127.0.0.1:5")
     safe = mask_text("Invalid port: 'kT4mX9qB'; failed to resolve host 'Zq8sVw2026'")
     assert safe == "Invalid port: '***'; failed to resolve host '***'"
+
+
+@pytest.mark.parametrize(
+    "addresses",
+    [
+        "https://me:S3cr3tPw9x@es-node-1.internal:9200,https://me:S3cr3tPw9x@es-node-2.internal:9200",
+        "redis://:S3cr3tPw9x@es-node-1.internal:6379/0;redis://:S3cr3tPw9x@es-node-2.internal:6379/0",
+        "postgresql://app:S3cr3tPw9x@es-node-1.internal:5432/es-node-2.internal?application_name=me@laptop",
+        "git+https://oauth2:S3cr3tPw9x@es-node-1.internal/team/es-node-2.internal@main",
+        "kafka://es-node-1.internal:9092,es-node-2.internal:9092/topic@x",
+        '["https://u:S3cr3tPw9x@es-node-1.internal/a","https://u:S3cr3tPw9x@es-node-2.internal/b"]',
+    ],
+)
+def test_hosts_of_addresses_are_not_hidden(addresses: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_URL", addresses)
+    assert mask_text("es-node-1.internal and es-node-2.internal") == "es-node-1.internal and es-node-2.internal"
+    if "S3cr3tPw9x" in addresses:
+        assert mask_text("got S3cr3tPw9x") == "got ***"
 
 
 def test_path_with_an_at_sign_is_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
