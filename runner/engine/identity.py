@@ -69,7 +69,7 @@ def _describe_component(component: object, without: Collection[str], code_of: Co
 def _content_of(component: object) -> str:
     """Return the hash of the files that a component reads. "" for a component without `content_hash`."""
     with named_errors(component, "content_hash failed", "Fix the class or the files that it reads"):
-        content: object = identify_files(getattr(component, "content_hash", str))
+        content: object = identify_files(component, "content_hash") if hasattr(component, "content_hash") else ""
     if not isinstance(content, str):
         raise broken_contract(component, f"content_hash returned {type(content).__name__}, expected a string")
     return content

@@ -42,9 +42,11 @@ class OpenedFiles:
         """Modules that were imported."""
         self.outside: dict[str, set[str]] = {}
         """Paths of files near the packages that were read, but that no snapshot covers."""
-        self.identified: set[str] = set()
-        """Paths of files near the packages that users' code read to identify them."""
-        self._n_identifying = 0
+        self.identified: dict[str, set[str]] = {}
+        """Paths of files near the packages that a class read to identify them. The values are its modules and those on
+        the stack.
+        """
+        self._identifying: set[str] = set()
         self._roots: tuple[str, ...] = ()
         self._own: set[str] = set()
         """Paths of files that were opened for writing, which are not inputs."""
@@ -70,23 +72,23 @@ class OpenedFiles:
                 del names[name]
 
     @contextmanager
-    def identifying(self) -> Iterator[None]:
-        """Record the files that users' code opens meanwhile, in any thread, as identified by a key."""
-        self._n_identifying += 1
+    def identifying(self, cls: type) -> Iterator[None]:
+        """Record the files that users' code opens meanwhile, in any thread, as identified by a class."""
+        before, self._identifying = self._identifying, {parent.__module__ for parent in cls.__mro__}
         try:
             yield
         finally:
-            self._n_identifying -= 1
+            self._identifying = before
 
     def add(
         self,
         read: Mapping[str, Collection[str]],
         imported: Mapping[str, Collection[str]],
-        identified: Collection[str] = (),
+        identified: Mapping[str, Collection[str]],
     ) -> None:
         """Add the record of the process that created the components which this process received."""
-        self.identified.update(identified)
-        for recorded, others in ((self.read, read), (self.imported, imported)):
+        records = ((self.read, read), (self.imported, imported), (self.identified, identified))
+        for recorded, others in records:
             for name, modules in others.items():
                 recorded.setdefault(name, set()).update(modules)
 
@@ -114,7 +116,7 @@ class OpenedFiles:
         names = self._names_of(real, is_listing=is_listing)
         if not names and not is_listing:
             self._note_outside(real)
-        modules, is_import = self._readers() if names else (set(), False)
+        modules, is_import = self._readers() if names else ({}, False)
         if modules and not (is_import and is_listing):  # an import lists folders to find a module
             for name in names:
                 is_code = name in self._files and not self._files[name].is_data
@@ -127,22 +129,24 @@ class OpenedFiles:
         modules, is_import = self._readers(3)
         if not modules or is_import:
             return
-        if self._n_identifying:
-            self.identified.add(real)
-        elif real not in self.identified and (modules := modules - {ANY_MODULE}) and not self._is_identified():
+        if self._identifying:
+            self.identified.setdefault(real, set()).update(self._identifying, modules)
+        elif modules.keys() != {ANY_MODULE} and not self._is_identified(real, modules):
             self.outside.setdefault(real, set()).update(modules)
 
-    def _is_identified(self) -> bool:
-        """Return True if a method of a users' class opens the file, and this class or one derived from it identifies
-        what it reads. A method that only the parent has knows nothing of files that the method opens.
+    def _is_identified(self, real: str, modules: Collection[str]) -> bool:
+        """Return True if the class that reads the file identified it, or identifies what it reads in another way.
+
+        The outermost module on the stack has the method that runs. In a thread, it has what the method started.
         """
+        if list(modules)[-1] in self.identified.get(real, ()):
+            return True
         frame: FrameType | None = sys._getframe(3)
         while frame is not None and (kind := self._kinds.get(frame.f_globals.get("__name__", ""))) is not _Kind.RUNNER:
             if kind is _Kind.USERS and frame.f_code.co_varnames[:1] == ("self",):
                 classes = type(frame.f_locals.get("self")).__mro__
-                owner = frame.f_code.co_qualname.rpartition(".")[0]
-                n_derived = next((n for n, cls in enumerate(classes, 1) if cls.__qualname__ == owner), 0)
-                if any(name in vars(cls) for cls in classes[:n_derived] for name in ("content_hash", "fingerprint")):
+                own = (cls for cls in classes if self._kind(cls.__module__) is _Kind.USERS)
+                if any(name in vars(cls) for cls in own for name in ("content_hash", "fingerprint")):
                     return True
             frame = frame.f_back
         return False
@@ -166,12 +170,14 @@ class OpenedFiles:
             return False
         return f"{os.sep}." not in real[len(root) - 1 :]
 
-    def _readers(self, n_frames: int = 2) -> tuple[set[str], bool]:
-        """Return the modules of users on the stack without its last `n_frames`, and whether an import opens the file.
+    def _readers(self, n_frames: int = 2) -> tuple[dict[str, None], bool]:
+        """Return the modules of users on the stack without its last `n_frames`, the outermost last, and whether an
+        import opens the file.
 
         A stack without such modules counts as `ANY_MODULE` outside the main thread: an executor may call `open` itself.
         """
-        modules, is_import = set[str](), False
+        modules: dict[str, None] = {}
+        is_import = False
         frame: FrameType | None = sys._getframe(n_frames)
         while frame is not None:
             name = frame.f_globals.get("__name__")
@@ -183,13 +189,14 @@ class OpenedFiles:
             if kind is _Kind.RUNNER:
                 return modules, is_import
             if kind is _Kind.SHOWING_SOURCE:
-                return set(), False
+                return {}, False
             if kind is _Kind.USERS:
-                modules.add(name)
+                modules.pop(name, None)
+                modules[name] = None
             is_import = is_import or (not modules and kind is _Kind.IMPORTING)
             frame = frame.f_back
         is_thread = threading.get_ident() != threading.main_thread().ident
-        return modules or ({ANY_MODULE} if is_thread else set()), is_import
+        return modules or (dict.fromkeys([ANY_MODULE]) if is_thread else {}), is_import
 
     def _kind(self, module: str) -> "_Kind":
         if module in _IMPORTING:

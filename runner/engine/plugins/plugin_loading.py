@@ -179,23 +179,22 @@ def opened_by_model(cls: type) -> set[str]:
     return class_snapshot(cls).opened_by(cls, _state.opened)
 
 
-def identify_files(identify: Callable[[], str]) -> str:
-    """Return the hash that a component's method computes of its files. Keys then cover the files that it opened."""
-    with _state.opened.identifying():
+def identify_files(component: object, method: str) -> str:
+    """Return the hash that a method of the component computes of its files. Keys cover its reads of these files."""
+    with _state.opened.identifying(type(component)):
+        identify: Callable[[], str] = getattr(component, method)
         return identify()
 
 
 def uncovered_reads() -> list[str]:
     """Return a message per folder with files that users' code has read since the last call and no key covers.
 
-    Files that `content_hash` or `fingerprint` read, and reads of a class that defines one of them, are left out: there,
-    the author decides.
+    Files that a class reads in its `content_hash` or `fingerprint` too, and all reads of a users' class that defines
+    one of them, are left out: there, the author decides.
     """
     outside, _state.opened.outside = _state.opened.outside, {}
     files: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for path, modules in sorted(outside.items()):
-        if path in _state.opened.identified:  # only afterwards
-            continue
         files[os.path.dirname(path), ", ".join(sorted(modules))].append(path)  # noqa: PTH120 - text, not a file
     new = {place: paths for place, paths in files.items() if place not in _state.reported}
     _state.reported.update(new)
@@ -269,7 +268,7 @@ def _receive(
     snapshots: Sequence[Snapshot],
     read: Mapping[str, Collection[str]],
     imported: Mapping[str, Collection[str]],
-    identified: Collection[str],
+    identified: Mapping[str, Collection[str]],
 ) -> UserCode:
     linecache.checkcache()
     new = [snapshot for snapshot in snapshots if not _is_loaded_as(snapshot)]

@@ -174,7 +174,7 @@ class LoadedBenchmark(Stage[Benchmark], kind="data", version=8, work=Work.BENCHM
 
 def _require_unchanged(files: Dataset | Source, fingerprint: str) -> None:
     """Raise DataError if the files no longer match `fingerprint`."""
-    if identify_files(files.fingerprint) != fingerprint:
+    if identify_files(files, "fingerprint") != fingerprint:
         raise DataError(
             f"{type(files).__name__}: its files changed while they were read. When all writes to them have ended, "
             "run the same command again: finished work is cached."
@@ -275,8 +275,8 @@ def load_data(
     returns something else.
     """
     source = dataset.source if isinstance(dataset, DatasetOverSource) else None
-    sources = (ReadSource(source, identify_files(source.fingerprint)),) if source else ()
-    loaded = LoadedBenchmark(dataset, identify_files(dataset.fingerprint), sources)
+    sources = (ReadSource(source, identify_files(source, "fingerprint")),) if source else ()
+    loaded = LoadedBenchmark(dataset, identify_files(dataset, "fingerprint"), sources)
     discard(outdated_stages((*sources, loaded), fresh, store), store)
     if store.find(loaded.kind, loaded.key) is None:
         announce(f"loading {dataset.name} ...")

@@ -102,7 +102,7 @@ class GenerationLoop:
         self._gate = SharedGate(self.store.limits, self._ledger, settings.budget, settings.prices)
         self._worker = Worker(self.store, self._gate)
         self.hidden = HiddenAnswers()
-        self.source = ReadSource(settings.corpus, identify_files(settings.corpus.fingerprint))
+        self.source = ReadSource(settings.corpus, identify_files(settings.corpus, "fingerprint"))
         corpus, share = SourceCorpus(self.source), settings.share_taken_out
         self.search = EvidenceSearch(
             corpus,
