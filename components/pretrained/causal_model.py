@@ -17,6 +17,7 @@ from components.pretrained.dtype import Dtype, cpu_computes
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import has_safetensors
 from components.pretrained.model_folder import loading, missing_packages, torch_device
+from components.text.thoughts import thought_marks
 
 if TYPE_CHECKING:
     import torch
@@ -150,10 +151,20 @@ def _written_text(
         n_tokens, is_ended = n_text, False
     else:
         n_tokens, is_ended = n_text + 1, True
-    text: str = tokenizer.decode(row[:n_text], skip_special_tokens=True)
+    text = _decode(row[:n_text], tokenizer)
     if stops := [index for word in drawing.stop if (index := text.find(word)) >= 0]:
         text, is_ended = text[: min(stops)], True
     return GeneratedText(position, text, not is_ended, n_tokens)
+
+
+def _decode(token_ids: list[int], tokenizer: Any) -> str:
+    """Return the text without special tokens, except those that separate thoughts from the answer."""
+    text: str = tokenizer.decode(token_ids, skip_special_tokens=False)
+    if not (marks := thought_marks(text)):
+        return str(tokenizer.decode(token_ids, skip_special_tokens=True))
+    for token in sorted(set(tokenizer.all_special_tokens) - marks, key=len, reverse=True):
+        text = text.replace(token, "")
+    return text
 
 
 def _end_token_ids(network: Any, tokenizer: Any) -> list[int]:
