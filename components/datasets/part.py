@@ -11,7 +11,7 @@ from components.clusters import Groups, choose_groups, number_clusters
 from components.datasets.assembly import limit_and_count
 from components.datasets.sampling import limit_problems
 from components.errors import ConfigError, DataError
-from components.protocols import Dataset, DatasetOverSource, Source
+from components.protocols import Dataset, DatasetOverSource, Source, separate_source
 from components.records import Benchmark, Documents, Sample
 
 T = TypeVar("T")
@@ -60,7 +60,7 @@ class Part:
     @property
     def source(self) -> Source | None:
         """Return the source of the whole data set, whose documents are read once for all parts."""
-        return self.of.source if isinstance(self.of, DatasetOverSource) else None
+        return separate_source(self.of)
 
     def load(self) -> Benchmark:
         """Load the whole data set and return this part.

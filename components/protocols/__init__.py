@@ -50,6 +50,7 @@ from components.protocols.data import (
     Refinement,
     Refiner,
     Source,
+    separate_source,
 )
 from components.protocols.embedding import (
     AsksInBatches,
@@ -222,4 +223,5 @@ __all__ = [
     "VectorDiversity",
     "VectorIndex",
     "WordTokenizer",
+    "separate_source",
 ]

@@ -58,6 +58,17 @@ class DatasetOverSource(Dataset, Protocol):
         """
 
 
+def separate_source(dataset: Dataset) -> Source | None:
+    """Return the source of a data set whose documents are loaded separately, None if its `load` reads them.
+
+    A class that defines `load` and inherits `load_over` changed what is loaded, so its `load` counts.
+    """
+    if not isinstance(dataset, DatasetOverSource):
+        return None
+    methods = next(found for cls in type(dataset).__mro__ if (found := {"load", "load_over"} & vars(cls).keys()))
+    return dataset.source if "load_over" in methods else None
+
+
 @runtime_checkable
 class Refinement(Component, Protocol):
     """A component that rewrites documents before they are split into chunks.

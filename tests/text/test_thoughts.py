@@ -38,7 +38,7 @@ def test_thoughts_are_split_from_the_reply(text: str, thoughts: str, rest: str) 
 
 
 @pytest.mark.parametrize(
-    "part", ["<|channel|>analysis", "<|channel|>a <|constrain|>", "<think>", "</think>", "[THINK]"]
+    "part", ["<|channel|>analysis", "<|channel|>a <|constrain|>", "<think>", "</think>", "[THINK]x[/THINK]"]
 )
 def test_many_unclosed_thoughts_are_split_quickly(part: str) -> None:
     started = time.perf_counter()

@@ -26,6 +26,9 @@ _IMPORTING = frozenset({"importlib._bootstrap", "importlib._bootstrap_external",
 _LIBRARIES = tuple({os.path.realpath(folder) + os.sep for folder in (sys.prefix, sys.base_prefix)} - {os.sep})
 _NOT_READ = (".log", ".tmp", ".lock", ".pyc", "~")
 
+_MAX_IDENTIFIED = 20_000
+"""Files whose paths are sent to workers."""
+
 LISTED = "/"
 """Suffix of the name of a folder that was listed."""
 ANY_MODULE = ""
@@ -73,8 +76,10 @@ class OpenedFiles:
 
     @contextmanager
     def identifying(self, cls: type) -> Iterator[None]:
-        """Record the files that users' code opens meanwhile, in any thread, as identified by a class."""
-        before, self._identifying = self._identifying, {parent.__module__ for parent in cls.__mro__}
+        """Record the files that are opened meanwhile, in any thread, as identified by a class of the user."""
+        modules = {parent.__module__ for parent in cls.__mro__}
+        is_users = any(self._kind(module) is _Kind.USERS for module in modules)
+        before, self._identifying = self._identifying, modules if is_users else set()
         try:
             yield
         finally:
@@ -127,11 +132,9 @@ class OpenedFiles:
         if not self._is_near(real) or real in self._own or not os.path.isfile(real):  # noqa: PTH113 - as for the others
             return
         modules, is_import = self._readers(3)
-        if not modules or is_import:
-            return
-        if self._identifying:
+        if self._identifying and len(self.identified) < _MAX_IDENTIFIED:
             self.identified.setdefault(real, set()).update(self._identifying, modules)
-        elif modules.keys() != {ANY_MODULE} and not self._is_identified(real, modules):
+        elif modules and not is_import and modules.keys() != {ANY_MODULE} and not self._is_identified(real, modules):
             self.outside.setdefault(real, set()).update(modules)
 
     def _is_identified(self, real: str, modules: Collection[str]) -> bool:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from components.errors import DataError
 from components.fields import runtime_only
 from components.json_value import Json
-from components.protocols import Dataset, DatasetOverSource, Source
+from components.protocols import Dataset, DatasetOverSource, Source, separate_source
 from components.records import Benchmark, Documents, Sample
 from components.text.languages import detect_language
 from runner.engine.broken_contracts import named_errors
@@ -274,7 +274,7 @@ def load_data(
     Raises DataError if the data set has errors, and ComponentError if a data set of another package raises an error or
     returns something else.
     """
-    source = dataset.source if isinstance(dataset, DatasetOverSource) else None
+    source = separate_source(dataset)
     sources = (ReadSource(source, identify_files(source, "fingerprint")),) if source else ()
     loaded = LoadedBenchmark(dataset, identify_files(dataset, "fingerprint"), sources)
     discard(outdated_stages((*sources, loaded), fresh, store), store)

@@ -1,6 +1,8 @@
 """Documents that are read by themselves."""
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,12 @@ import pytest
 from components.datasets import document_source
 from components.datasets.file_content import ReadingOptions
 from components.datasets.jsonl import Jsonl
-from tests.runner.sweeping import FEW_METRICS, cells_in, entries_by_kind, run_small, store_of
+from components.datasets.part import Part
+from components.protocols import separate_source
+from components.records import Benchmark
+from runner.engine.store import Store
+from runner.pipeline.corpus.loaded_data import load_data
+from tests.runner.sweeping import FEW_METRICS, cells_in, entries_by_kind, read_or_make, run_small, store_of
 
 QUESTION = {"id": "1", "question": "When was the bridge opened?", "references": ["In 1932"], "gold": ["bridge.md"]}
 
@@ -22,7 +29,7 @@ def jsonl_overrides(tmp_path: Path) -> list[str]:
     return ["dataset=jsonl", *files, "dataset.limit=null", "llm=none", *FEW_METRICS]
 
 
-def ask(folder: Path, *questions: dict[str, object]) -> None:
+def ask(folder: Path, *questions: Mapping[str, object]) -> None:
     (folder / "questions.jsonl").write_text("\n".join(map(json.dumps, questions)), encoding="utf-8")
 
 
@@ -55,3 +62,22 @@ def test_loading_over_the_source_equals_loading_directly(tmp_path: Path, jsonl_o
     dataset = Jsonl(str(tmp_path / "docs"), str(tmp_path / "questions.jsonl"))
     assert dataset.source is not None
     assert dataset.load_over(*dataset.source.read()) == dataset.load()
+
+
+@dataclass(frozen=True)
+class FirstQuestion(Jsonl):
+    """Defines `load` alone, as a user's class may."""
+
+    def load(self) -> Benchmark:
+        benchmark = super().load()
+        return replace(benchmark, samples=benchmark.samples[:1])
+
+
+def test_overridden_load_is_called_by_the_runner(tmp_path: Path, jsonl_overrides: list[str]) -> None:
+    ask(tmp_path, QUESTION, {**QUESTION, "id": "2", "question": "What was opened in 1932?"})
+    whole = Jsonl(str(tmp_path / "docs"), str(tmp_path / "questions.jsonl"))
+    first = FirstQuestion(whole.documents, whole.samples)
+    store = Store(tmp_path / "store", run_id="x")
+    loaded = [read_or_make(load_data(each, store).loaded, store) for each in (whole, first)]
+    assert [len(benchmark.samples) for benchmark in loaded] == [2, 1]
+    assert [separate_source(Part(each)) is None for each in (whole, first)] == [False, True]

@@ -129,6 +129,20 @@ class TestUncoveredReads:
         extra += f"class Own({parent}):\n    def load(self):\n        return read('.'.join(['brief', 'md']))\n"
         assert len(self.run(place, place / "reading/table.txt", f"{extra}Own().load()\n")) == n_lines
 
+    def test_files_that_an_inherited_fingerprint_reads_are_covered(self, place: Path) -> None:
+        (place / "work" / "q.jsonl").write_text('{"id": "1"}', encoding="utf-8")
+        own = "from components.datasets.jsonl import Jsonl\nclass Own(Jsonl):\n    def load(self):\n"
+        write(place, "reading/code.py", f"{self.CODE}{own}        return read(self.samples)\n")
+        loading.uncovered_reads()
+        load_plugins(["reading"])
+        component = importlib.import_module("reading.code").Own("", ".".join(["q", "jsonl"]))
+        component.load()
+        assert len(loading.uncovered_reads()) == 1
+        loading._state.reported.clear()
+        loading.identify_files(component, "fingerprint")
+        component.load()
+        assert loading.uncovered_reads() == []
+
     def test_files_that_a_hash_read_are_covered_in_threads_but_not_for_others(self, place: Path) -> None:
         for name in ("work/brief.md", "work/other.md"):
             write(place, name, "brief")
