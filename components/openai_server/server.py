@@ -34,6 +34,7 @@ from components.openai_server.session import NotSent, Session
 from components.records import Answer, ErrorClass, Request
 
 _MAX_WAIT_S = 120.0
+_RATE_LIMIT_FACTOR = 4.0
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -181,13 +182,14 @@ class Server:
         """Return the seconds before the next attempt: the server's delay, but at least our own.
 
         A server that asks for a delay of 0 would otherwise use up all attempts immediately. Its delay holds the whole
-        account.
+        account. Without one, our delays after a rate limit add up to more than the minute for which most limits last.
         """
         server_s = min(_MAX_WAIT_S, retry_after_s(error) or 0.0)
         if server_s > 0:
             session.gate.hold(session.account, server_s)
         jitter = random.uniform(0.75, 1.25)  # noqa: S311 - spreads the retries of many callers
-        return min(_MAX_WAIT_S, max(self.backoff_s * 2.0 ** (attempt - 1) * jitter, server_s))
+        factor = 1.0 if server_s > 0 or class_of(error) is not ErrorClass.RATE_LIMIT else _RATE_LIMIT_FACTOR
+        return min(_MAX_WAIT_S, max(self.backoff_s * factor * 2.0 ** (attempt - 1) * jitter, server_s))
 
     def _report(self, error: Exception, attempt: int, breaker: Breaker, wait_s: float) -> None:
         limit = breaker.health.window.limit(self.concurrency)

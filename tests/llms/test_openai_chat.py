@@ -19,6 +19,7 @@ import pytest
 
 from components.llms import endings
 from components.llms.openai_chat import JsonMode, LengthParameter, OpenAIChat
+from components.openai_server.breaker import Breaker
 from components.records import Answer, AnswerState, ErrorClass, Message, Request
 from runner.engine.identity import describe
 from tests.contracts.llm_contract import LLMContract, request
@@ -440,6 +441,18 @@ class TestRetries:
         answers, _ = ask(lambda _, attempt: Reply("ok") if attempt == 2 else Reply(status=429, body=body))
         assert answers["q"].text == "ok"
         assert time.monotonic() - started > 0.3
+
+    def test_retries_after_a_rate_limit_last_longer_than_a_minute(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        waits: dict[int, list[float]] = {429: [], 503: []}
+
+        async def wait(self: Breaker, seconds: float) -> None:
+            waits[status].append(seconds)
+
+        monkeypatch.setattr(Breaker, "wait", wait)
+        for status in waits:
+            ask(lambda *_, status=status: Reply(status=status), backoff_s=1.0, max_retries=5)
+        assert 93 <= sum(waits[429]) <= 155
+        assert 23 <= sum(waits[503]) <= 39
 
     @pytest.mark.parametrize("when", ["0", "-5", "nan", "Sat, 01 Jan 2000 00:00:00 GMT", "soon"])
     def test_retry_after_without_a_wait_falls_back_to_the_usual_backoff(self, when: str) -> None:
