@@ -22,7 +22,7 @@ def mask_output() -> None:
     logging.setLogRecordFactory(_MaskedRecords())
     sys.excepthook = _show
     threading.excepthook = _show_in_thread
-    sys.unraisablehook = _show_ignored
+    sys.unraisablehook = _MaskedIgnored()
     warnings.formatwarning = _MaskedWarnings()
 
 
@@ -70,9 +70,19 @@ def _show_in_thread(arguments: threading.ExceptHookArgs) -> None:
         _show(arguments.exc_type, arguments.exc_value, arguments.exc_traceback)
 
 
-def _show_ignored(ignored: "sys.UnraisableHookArgs") -> None:
-    """Show an exception that Python cannot raise, for example in a `__del__`."""
-    with suppress(Exception):  # the object may have no text, and Python may be ending
-        place = f"{ignored.err_msg or 'Exception ignored in'}: {ignored.object!r}\n"
-        trace = traceback.format_exception(ignored.exc_type, ignored.exc_value, ignored.exc_traceback)
-        sys.stderr.write(mask_text(place + "".join(trace)))
+class _MaskedIgnored:
+    """Shows an exception that Python cannot raise, for example in a `__del__`. An interrupt is left to the hook that was
+    there before, which may raise it again.
+    """
+
+    def __init__(self) -> None:
+        self._before = sys.unraisablehook
+
+    def __call__(self, ignored: "sys.UnraisableHookArgs") -> None:
+        if ignored.exc_type is KeyboardInterrupt:
+            self._before(ignored)
+            return
+        with suppress(Exception):  # the object may have no text, and Python may be ending
+            place = f"{ignored.err_msg or 'Exception ignored in'}: {ignored.object!r}\n"
+            trace = traceback.format_exception(ignored.exc_type, ignored.exc_value, ignored.exc_traceback)
+            sys.stderr.write(mask_text(place + "".join(trace)))

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import ClassVar
 
 from components.records import Words
@@ -14,15 +15,28 @@ from components.text.normalize import index_term
 from components.tokenizers.composed_text import HAN, find_words, marks
 from components.tokenizers.places import Place, words_at
 
-_JAPANESE = "\u3005\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"
+_JAPANESE = "\u3005\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9d"
 """Both syllabaries, with their marks of repetition and length."""
-_KOREAN = "\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3"
+_KOREAN = "\u1100-\u11ff\u3131-\u318e\ua960-\ua97f\uac00-\ud7ff\uffa0-\uffdc"
 _PAIRED = f"{HAN}\U00020000-\U0003ffff{_JAPANESE}{_KOREAN}"
+_ATTACHED = "\uff9e\uff9f\ufe00-\ufe0f\U000e0100-\U000e01ef"
+"""Marks of half-width syllables and selectors of a character's shape. They belong to the character before them."""
 
 
 @cache
 def _run() -> "re.Pattern[str]":
-    return re.compile(rf"(?P<paired>[{_PAIRED}]+)|[^\W{_PAIRED}]++(?:[{marks()}]++[^\W{_PAIRED}]*+)*+")
+    other = rf"[^\W{_PAIRED}]"
+    return re.compile(rf"(?P<paired>(?:[{_PAIRED}][{_ATTACHED}]*+)++)|{other}++(?:[{marks()}]++{other}*+)*+")
+
+
+@cache
+def _attached() -> "re.Pattern[str]":
+    return re.compile(f"[{_ATTACHED}]")
+
+
+@cache
+def _character() -> "re.Pattern[str]":
+    return re.compile(rf".[{_ATTACHED}]*+", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -47,8 +61,11 @@ def _bigrams(text: str) -> Words:
     spans: list[Place] = []
     for run in _run().finditer(text):
         start, end = run.span()
-        if run["paired"] and end - start > 1:
+        if not run["paired"] or end - start == 1:
+            spans.append((start, end))
+        elif not _attached().search(text, start, end):
             spans.extend((position, position + 2) for position in range(start, end - 1))
         else:
-            spans.append((start, end))
+            characters = [character.span() for character in _character().finditer(text, start, end)]
+            spans.extend([(first, last) for (first, _), (_, last) in pairwise(characters)] or [(start, end)])
     return words_at(text, spans)

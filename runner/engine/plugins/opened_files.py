@@ -27,7 +27,7 @@ _LIBRARIES = tuple({os.path.realpath(folder) + os.sep for folder in (sys.prefix,
 _NOT_READ = (".log", ".tmp", ".lock", ".pyc", "~")
 
 _MAX_IDENTIFIED = 20_000
-"""Files whose paths are sent to workers."""
+"""Paths that are sent to workers."""
 
 LISTED = "/"
 """Suffix of the name of a folder that was listed."""
@@ -46,10 +46,10 @@ class OpenedFiles:
         self.outside: dict[str, set[str]] = {}
         """Paths of files near the packages that were read, but that no snapshot covers."""
         self.identified: dict[str, set[str]] = {}
-        """Paths of files near the packages that a class read to identify them. The values are its modules and those on
-        the stack.
+        """Paths of files near the packages that a component read to identify them, and of folders that it listed, with
+        a slash at the end. The values are the classes, as in `my_package.data:MyData`.
         """
-        self._identifying: set[str] = set()
+        self._identifying = ""
         self._roots: tuple[str, ...] = ()
         self._own: set[str] = set()
         """Paths of files that were opened for writing, which are not inputs."""
@@ -63,6 +63,7 @@ class OpenedFiles:
         """Record from now on which of the files the code of top-level packages opens. Forgets other packages."""
         self.forget({top_level(name) for name in (*self.read, *self.imported)}.difference(packages))
         self._packages, self._files, self._names, self._kinds = packages, files, {}, {}
+        self.identified = {}
         self._roots = _folders_around(packages, files)
         if packages and not self._is_hooked:
             self._is_hooked = True
@@ -76,10 +77,8 @@ class OpenedFiles:
 
     @contextmanager
     def identifying(self, cls: type) -> Iterator[None]:
-        """Record the files that are opened meanwhile, in any thread, as identified by a class of the user."""
-        modules = {parent.__module__ for parent in cls.__mro__}
-        is_users = any(self._kind(module) is _Kind.USERS for module in modules)
-        before, self._identifying = self._identifying, modules if is_users else set()
+        """Record the files that are opened meanwhile, in any thread, as identified by a class."""
+        before, self._identifying = self._identifying, _name_class(cls)
         try:
             yield
         finally:
@@ -119,40 +118,56 @@ class OpenedFiles:
         if event == "open" and _only_writes(arguments[2]):
             return
         names = self._names_of(real, is_listing=is_listing)
-        if not names and not is_listing:
+        if self._identifying:
+            self._note_identified(real, is_listing=is_listing)
+        elif not names and not is_listing:
             self._note_outside(real)
-        modules, is_import = self._readers() if names else ({}, False)
+        modules, is_import = self._readers() if names else (set(), False)
         if modules and not (is_import and is_listing):  # an import lists folders to find a module
             for name in names:
                 is_code = name in self._files and not self._files[name].is_data
                 (self.imported if is_import and is_code else self.read).setdefault(name, set()).update(modules)
+
+    def _note_identified(self, real: str, *, is_listing: bool) -> None:
+        """Record a file or a folder for the class. Of our classes, which read whole corpora, record only the folder."""
+        is_users = self._kind(self._identifying.partition(":")[0]) is _Kind.USERS
+        path = real if is_listing or is_users else os.path.dirname(real)  # noqa: PTH120 - thousands of them
+        key = f"{path}{os.sep}" if is_listing or not is_users else path
+        if self._is_near(key) and len(self.identified) < _MAX_IDENTIFIED:
+            self.identified.setdefault(key, set()).add(self._identifying)
 
     def _note_outside(self, real: str) -> None:
         """Record a file near the packages that no snapshot covers, and that no class identifies."""
         if not self._is_near(real) or real in self._own or not os.path.isfile(real):  # noqa: PTH113 - as for the others
             return
         modules, is_import = self._readers(3)
-        if self._identifying and len(self.identified) < _MAX_IDENTIFIED:
-            self.identified.setdefault(real, set()).update(self._identifying, modules)
-        elif modules and not is_import and modules.keys() != {ANY_MODULE} and not self._is_identified(real, modules):
+        if modules and not is_import and modules != {ANY_MODULE} and not self._is_identified(real):
             self.outside.setdefault(real, set()).update(modules)
 
-    def _is_identified(self, real: str, modules: Collection[str]) -> bool:
-        """Return True if the class that reads the file identified it, or identifies what it reads in another way.
+    def _is_identified(self, real: str) -> bool:
+        """Return True if a class on the stack identified the file, or is of the user and identifies what it reads.
 
-        The outermost module on the stack has the method that runs. In a thread, it has what the method started.
+        In a thread, the stack may lack the class. There, a function in its module suffices.
         """
-        if list(modules)[-1] in self.identified.get(real, ()):
-            return True
+        folder = f"{os.path.dirname(real)}{os.sep}"  # noqa: PTH120 - as above
+        classes = self.identified.get(real, set()) | self.identified.get(folder, set())
         frame: FrameType | None = sys._getframe(3)
-        while frame is not None and (kind := self._kinds.get(frame.f_globals.get("__name__", ""))) is not _Kind.RUNNER:
-            if kind is _Kind.USERS and frame.f_code.co_varnames[:1] == ("self",):
-                classes = type(frame.f_locals.get("self")).__mro__
-                own = (cls for cls in classes if self._kind(cls.__module__) is _Kind.USERS)
-                if any(name in vars(cls) for cls in own for name in ("content_hash", "fingerprint")):
+        modules = set[str]()
+        while frame is not None and (kind := self._kind_of(frame)) is not _Kind.RUNNER:
+            modules.add(_module_of(frame))
+            if frame.f_code.co_varnames[:1] == ("self",):
+                reader = type(frame.f_locals.get("self"))
+                if _name_class(reader) in classes or (kind is _Kind.USERS and self._identifies_its_files(reader)):
                     return True
             frame = frame.f_back
-        return False
+        return frame is None and not modules.isdisjoint(name.partition(":")[0] for name in classes)
+
+    def _identifies_its_files(self, reader: type) -> bool:
+        own = (cls for cls in reader.__mro__ if self._kind(cls.__module__) is _Kind.USERS)
+        return any(name in vars(cls) for cls in own for name in ("content_hash", "fingerprint"))
+
+    def _kind_of(self, frame: FrameType) -> "_Kind | None":
+        return self._kinds.get(_module_of(frame))
 
     def _names_of(self, real: str, *, is_listing: bool) -> Sequence[str]:
         """Return the names of a file or a folder in the snapshots, one per link to it. A file or a folder that the
@@ -173,33 +188,28 @@ class OpenedFiles:
             return False
         return f"{os.sep}." not in real[len(root) - 1 :]
 
-    def _readers(self, n_frames: int = 2) -> tuple[dict[str, None], bool]:
-        """Return the modules of users on the stack without its last `n_frames`, the outermost last, and whether an
-        import opens the file.
+    def _readers(self, n_frames: int = 2) -> tuple[set[str], bool]:
+        """Return the modules of users on the stack without its last `n_frames`, and whether an import opens the file.
 
         A stack without such modules counts as `ANY_MODULE` outside the main thread: an executor may call `open` itself.
         """
-        modules: dict[str, None] = {}
-        is_import = False
+        modules, is_import = set[str](), False
         frame: FrameType | None = sys._getframe(n_frames)
         while frame is not None:
-            name = frame.f_globals.get("__name__")
-            if not isinstance(name, str):
-                name = ""
+            name = _module_of(frame)
             if name not in self._kinds:
                 self._kinds[name] = self._kind(name)
             kind = self._kinds[name]
             if kind is _Kind.RUNNER:
                 return modules, is_import
             if kind is _Kind.SHOWING_SOURCE:
-                return {}, False
+                return set(), False
             if kind is _Kind.USERS:
-                modules.pop(name, None)
-                modules[name] = None
+                modules.add(name)
             is_import = is_import or (not modules and kind is _Kind.IMPORTING)
             frame = frame.f_back
         is_thread = threading.get_ident() != threading.main_thread().ident
-        return modules or (dict.fromkeys([ANY_MODULE]) if is_thread else {}), is_import
+        return modules or ({ANY_MODULE} if is_thread else set()), is_import
 
     def _kind(self, module: str) -> "_Kind":
         if module in _IMPORTING:
@@ -237,6 +247,15 @@ def _folders_around(packages: Collection[str], files: Mapping[str, SourceFile]) 
     tops = {os.path.realpath(files[name].path) for name in packages if name in files}
     above = {os.path.dirname(os.path.dirname(path) if path.endswith("__init__.py") else path) for path in tops}  # noqa: PTH120
     return tuple(sorted(f"{folder.rstrip(os.sep)}{os.sep}" for folder in above | {os.path.realpath(os.curdir)}))
+
+
+def _module_of(frame: FrameType) -> str:
+    name = frame.f_globals.get("__name__")
+    return name if isinstance(name, str) else ""
+
+
+def _name_class(cls: type) -> str:
+    return f"{cls.__module__}:{cls.__qualname__}"
 
 
 def _may_write(flags: object) -> bool:

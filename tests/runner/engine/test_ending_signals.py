@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from components.secrets import output
 from runner.console import ending_signals
 from runner.console.ending_signals import ENDINGS, TERMINAL_SIGNALS, Interrupt, endings_deferred
 
@@ -71,8 +72,9 @@ def test_signals_do_not_reach_started_processes() -> None:
     assert told.strip() == str(sorted(TERMINAL_SIGNALS))
 
 
+@pytest.mark.parametrize("is_masked", [False, True])
 def test_interrupt_dropped_by_python_is_raised_again(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    is_masked: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Python drops an interrupt that arrives while a finaliser runs."""
 
@@ -83,6 +85,8 @@ def test_interrupt_dropped_by_python_is_raised_again(
     monkeypatch.setattr(sys, "unraisablehook", sys.__unraisablehook__)
     interrupt = Interrupt()
     interrupt.repeat_lost()
+    if is_masked:  # as every command does afterwards
+        monkeypatch.setattr(sys, "unraisablehook", output._MaskedIgnored())
     signal.signal(signal.SIGINT, interrupt)
     began = time.monotonic()
     Finalised()

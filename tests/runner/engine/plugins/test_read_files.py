@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -142,6 +143,24 @@ class TestUncoveredReads:
         loading.identify_files(component, "fingerprint")
         component.load()
         assert loading.uncovered_reads() == []
+
+    @pytest.mark.parametrize(("name", "n_lines"), [("docs/a.txt", 0), ("data/abbr.json", 1)])
+    def test_files_that_a_built_in_class_hashes_are_covered_below_its_methods(
+        self, name: str, n_lines: int, place: Path
+    ) -> None:
+        """Our data set hashes its documents, then gives them to a parser of the user."""
+        write(place, "work/docs/a.txt", "a")
+        write(place, f"work/{name}", "b")
+        write(place, "reading/code.py", self.CODE)
+        loading.uncovered_reads()
+        load_plugins(["reading"])
+        ours: dict[str, Any] = {"__name__": "components.ours"}
+        code = "class Ours:\n    def fingerprint(self):\n        return open('docs/a.txt').close() or ''\n"
+        exec(f"{code}    def load(self, parse, path):\n        return parse(path)\n", ours)
+        component = ours["Ours"]()
+        loading.identify_files(component, "fingerprint")
+        component.load(importlib.import_module("reading.code").read, name)
+        assert len(loading.uncovered_reads()) == n_lines
 
     def test_files_that_a_hash_read_are_covered_in_threads_but_not_for_others(self, place: Path) -> None:
         for name in ("work/brief.md", "work/other.md"):
