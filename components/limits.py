@@ -25,13 +25,14 @@ def expected_one_of(name: str, known: Collection[str], note: str = "") -> str:
     """Return the second half of each error about an unknown name, with the mark before it.
 
     It is ", expected one of bm25, dense", then the note, then "; did you mean bm25?" if `name` is like a known name.
-    If there are many names and one is like it, only that one is named.
+    If there are many names and one is almost the same, only that one is named.
     """
     if not known:
         return ", but there are none"
     close = closest_name(name, known)
     hint = f"; did you mean {close}?" if close else ""
-    return hint if hint and len(known) > _MAX_LISTED else f", expected one of {', '.join(known)}{note}{hint}"
+    is_enough = len(known) > _MAX_LISTED and closest_name(name, known, cutoff=0.8)
+    return hint if is_enough else f", expected one of {', '.join(known)}{note}{hint}"
 
 
 def closest_name(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:

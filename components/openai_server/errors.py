@@ -165,7 +165,10 @@ _CLASSES = {
     407: ErrorClass.ACCESS,
     408: ErrorClass.TIMEOUT,
     413: ErrorClass.TOO_LONG,
+    424: ErrorClass.SERVER,
+    425: ErrorClass.SERVER,
     429: ErrorClass.RATE_LIMIT,
+    498: ErrorClass.RATE_LIMIT,
     504: ErrorClass.TIMEOUT,
     524: ErrorClass.TIMEOUT,
 }

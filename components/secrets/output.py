@@ -71,8 +71,9 @@ def _show_in_thread(arguments: threading.ExceptHookArgs) -> None:
 
 
 class _MaskedIgnored:
-    """Shows an exception that Python cannot raise, for example in a `__del__`. An interrupt is left to the hook that was
-    there before, which may raise it again.
+    """Shows an exception that Python cannot raise, for example in a `__del__`.
+
+    The hook that was there before gets interrupts, because it may raise them again.
     """
 
     def __init__(self) -> None:

@@ -159,8 +159,8 @@ def headline_problems(cells: Sequence[Cell]) -> list[str]:
     directions = {name: metric_direction(metric, name) for name, metric in computed.items()}
     if directions.get(headline) is not None:
         return []
+    ranking = [name for name, direction in directions.items() if direction is not None]
     if headline in directions:
-        ranking = [name for name, direction in directions.items() if direction is not None]
         why = f"{headline} cannot rank cells: neither larger nor smaller is better"
         return [f"run.headline: {why}. Choose one of {', '.join(ranking)}"]
-    return [f"run.headline: got {headline!r}{expected_one_of(headline, directions)}"]
+    return [f"run.headline: got {headline!r}{expected_one_of(headline, ranking)}"]

@@ -145,7 +145,7 @@ class TestUncoveredReads:
         assert loading.uncovered_reads() == []
 
     @pytest.mark.parametrize(("name", "n_lines"), [("docs/a.txt", 0), ("data/abbr.json", 1)])
-    def test_files_that_a_built_in_class_hashes_are_covered_below_its_methods(
+    def test_files_hashed_by_a_built_in_class_are_covered_below_its_methods(
         self, name: str, n_lines: int, place: Path
     ) -> None:
         """Our data set hashes its documents, then gives them to a parser of the user."""
@@ -162,7 +162,7 @@ class TestUncoveredReads:
         component.load(importlib.import_module("reading.code").read, name)
         assert len(loading.uncovered_reads()) == n_lines
 
-    def test_files_that_a_hash_read_are_covered_in_threads_but_not_for_others(self, place: Path) -> None:
+    def test_hashed_files_are_covered_in_threads_but_not_for_others(self, place: Path) -> None:
         for name in ("work/brief.md", "work/other.md"):
             write(place, name, "brief")
         own = "class Own:\n    def fingerprint(self):\n        return read_in_thread('.'.join(['brief', 'md']))\n"
