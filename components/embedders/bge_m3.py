@@ -144,8 +144,8 @@ class BgeM3:
                 heads.update(zip(text_rows, tokens, strict=False))  # `tokens` is empty with `dense_alone`
         if not np.isfinite(dense).all():
             raise ComponentError(
-                f"model {self.model!r}: got vectors that are not finite with dtype={self.dtype}, expected finite "
-                "ones. float16 overflows in some models. Use bfloat16 or float32."
+                f"model {self.model!r}: got NaN or infinite vectors with dtype={self.dtype}. "
+                "float16 overflows in some models. Use bfloat16 or float32."
             )
         return _join(dense, list(heads.values()), model.n_token_dimensions)
 

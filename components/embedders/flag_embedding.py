@@ -130,8 +130,8 @@ class FlagEmbeddings:
         vectors = np.asarray(encoded, dtype=np.float32)
         if not np.isfinite(vectors).all():
             raise ComponentError(
-                f"model {self.model!r}: got vectors that are not finite among {len(texts)} with dtype={self.dtype}, "
-                "expected finite ones. Use dtype=float32."
+                f"model {self.model!r}: got NaN or infinite numbers among the vectors of {len(texts)} texts with "
+                f"dtype={self.dtype}. Use dtype=float32."
             )
         return unit_vectors(vectors)
 

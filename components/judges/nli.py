@@ -75,8 +75,9 @@ class CrossEncoderEntailment:
         )
         if not np.isfinite(scores).all():
             raise ComponentError(
-                f"model {self.model!r}: got {int((~np.isfinite(scores)).any(axis=1).sum())} of {len(pairs)} pairs with "
-                "scores that are not finite, expected finite ones: its weights are damaged"
+                f"model {self.model!r}: got NaN or infinite scores for "
+                f"{int((~np.isfinite(scores)).any(axis=1).sum())} of {len(pairs)} pairs. Its weights are damaged. "
+                "Download them again."
             )
         return [labels[column] for column in scores.argmax(axis=1).tolist()]
 

@@ -92,8 +92,8 @@ class LateChunking:
         vectors[n_tokens == 0] = 0
         if not np.isfinite(vectors).all():
             raise ComponentError(
-                f"model {self.encoder.model!r}: got vectors that are not finite with dtype={self.encoder.dtype}, "
-                "expected finite ones. float16 overflows in some models. Use bfloat16 or float32."
+                f"model {self.encoder.model!r}: got NaN or infinite vectors with dtype={self.encoder.dtype}. "
+                "float16 overflows in some models. Use bfloat16 or float32."
             )
         return vectors
 

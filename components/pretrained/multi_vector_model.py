@@ -91,8 +91,8 @@ class MultiVectorModel:
             vectors: NDArray[np.float16] = scaled.half().cpu().numpy()
         if not np.isfinite(vectors).all():
             raise ComponentError(
-                f"model {self.model!r}: got token vectors that are not finite with dtype={self.dtype}, expected finite "
-                "ones. float16 overflows in some models. Use bfloat16 or float32."
+                f"model {self.model!r}: got NaN or infinite token vectors with dtype={self.dtype}. "
+                "float16 overflows in some models. Use bfloat16 or float32."
             )
         return np.split(vectors, np.cumsum(mask.sum(dim=1).cpu().numpy())[:-1])
 

@@ -106,9 +106,9 @@ class SentenceEncoder:
             vectors[rows] = compute_batches(features, len(rows), batch_tokens, encoder, embed)
         if not np.isfinite(vectors).all():
             raise ComponentError(
-                f"model {self.model!r}: got {int((~np.isfinite(vectors)).any(axis=1).sum())} of {len(texts)} vectors "
-                f"that are not finite with dtype={self.dtype}, expected finite ones. float16 overflows in some models. "
-                "Use bfloat16 or float32."
+                f"model {self.model!r}: got NaN or infinite numbers in "
+                f"{int((~np.isfinite(vectors)).any(axis=1).sum())} of {len(texts)} vectors with dtype={self.dtype}. "
+                "float16 overflows in some models. Use bfloat16 or float32."
             )
         return vectors
 

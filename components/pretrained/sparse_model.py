@@ -91,8 +91,8 @@ class SparseModel:
             values = weights[row, ids].float().cpu().numpy()
         if not (values >= 0).all():  # false for NaN, too
             raise ComponentError(
-                f"model {self.model!r}: got token weights that are negative or not a number with dtype={self.dtype}, "
-                "expected weights above 0. float16 overflows in some models. Use bfloat16 or float32."
+                f"model {self.model!r}: got negative or NaN token weights with dtype={self.dtype}. "
+                "float16 overflows in some models. Use bfloat16 or float32."
             )
         ends = np.cumsum(np.bincount(row.cpu().numpy(), minlength=len(weights)))[:-1]
         return zip(np.split(ids.cpu().numpy().astype(np.int32), ends), np.split(values, ends), strict=True)

@@ -90,7 +90,7 @@ def load_static_table(model: str, revision: str) -> StaticTable:
     if not np.isfinite(table).all():
         n_bad = int((~np.isfinite(table)).any(axis=1).sum())
         raise ComponentError(
-            f"model {model!r} has {n_bad} rows that are not finite, expected numbers. The file is probably damaged. "
+            f"model {model!r} has {n_bad} rows with NaN or infinite numbers. The file is probably damaged. "
             "Download it again."
         )
     return StaticTable(tokenizer, np.ascontiguousarray(table, dtype=np.float32), unknown)

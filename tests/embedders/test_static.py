@@ -110,7 +110,7 @@ def test_token_ids_with_gaps_need_a_row_for_the_largest(folder: Path, tmp_path: 
 def test_static_table_with_non_numeric_values_is_rejected(folder: Path, tmp_path: Path) -> None:
     table = table_of(folder)
     table[[3, 7], 0] = [np.nan, np.inf]
-    with pytest.raises(ComponentError, match="2 rows that are not finite"):
+    with pytest.raises(ComponentError, match="2 rows with NaN or infinite numbers"):
         vectors(as_model2vec(folder, tmp_path / "damaged", embeddings=table), TEXTS)
 
 

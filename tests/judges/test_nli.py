@@ -95,7 +95,7 @@ def test_non_finite_entailment_scores_are_an_error(tmp_path: Path) -> None:
     weights = load_file(tmp_path / "m" / "model.safetensors")
     weights["classifier.out_proj.bias"] *= float("nan")
     save_file(weights, tmp_path / "m" / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(ComponentError, match="3 of 3 pairs with scores that are not finite"):
+    with pytest.raises(ComponentError, match="NaN or infinite scores for 3 of 3 pairs"):
         damaged.verdicts([check(TEXTS[0])])
 
 

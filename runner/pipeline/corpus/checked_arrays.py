@@ -106,5 +106,5 @@ def _check_numbers(
         numbers = np.asarray(array, dtype=np.float32)
     if not np.isfinite(numbers).all():
         n_wrong, n_all = int((~np.isfinite(numbers)).sum()), numbers.size
-        raise broken_contract(component, f"{n_wrong} of {n_all} numbers are not finite, expected finite numbers")
+        raise broken_contract(component, f"{n_wrong} of {n_all} numbers are NaN or infinite")
     return numbers

@@ -55,7 +55,7 @@ def _check_encodings(encodings: Encodings, n_texts: int, encoder: ThreeWayEncode
         )
     numbers = [array for field in fields(Encodings) if (array := getattr(encodings, field.name)).dtype.kind == "f"]
     if not all(np.isfinite(array).all() for array in numbers):
-        raise broken_contract(encoder, "got numbers that are not finite, expected finite ones")
+        raise broken_contract(encoder, "got NaN or infinite numbers")
     return encodings
 
 

@@ -72,5 +72,7 @@ def _check_encodings(encodings: MultiEncodings, n_texts: int, encoder: TokenVect
         )
     squares = np.einsum("td,td->t", encodings.vectors, encodings.vectors, dtype=np.float32)
     if not (squares <= _MAX_SQUARED_LENGTH).all():  # the comparison is also false for NaN
-        raise broken_contract(encoder, "got token vectors that are not finite or longer than 1, expected unit length")
+        raise broken_contract(
+            encoder, "got token vectors that are NaN, infinite or longer than 1, expected unit length"
+        )
     return encodings

@@ -54,7 +54,7 @@ def _check_weights(weights: SparseEncodings, n_texts: int, encoder: TokenWeigher
     if len(weights) != n_texts:
         raise broken_contract(encoder, f"got token weights of {len(weights)} texts, expected {n_texts}")
     if not (np.isfinite(weights.weights).all() and (weights.weights > 0).all()):
-        raise broken_contract(encoder, "got token weights that are not finite and above zero")
+        raise broken_contract(encoder, "got token weights that are NaN, infinite or not above 0")
     is_first = np.zeros(len(weights.weight_ids) + 1, dtype=bool)
     is_first[weights.weight_offsets] = True
     if ((np.diff(weights.weight_ids) <= 0) & ~is_first[1:-1]).any():

@@ -176,8 +176,8 @@ def test_token_vector_search_separates_parallel_corpora(tmp_path: Path) -> None:
         ({"vector_offsets": np.array([0])}, "got token vectors of 0 texts"),
         ({"vectors": np.zeros((1, 26), dtype=np.float16)}, "got offsets that do not divide 1 vectors"),
         ({"vectors": np.zeros((1, 26), dtype=np.float32)}, "got vectors as float32 with 2 dimensions"),
-        ({"scale": 2}, "not finite or longer than 1"),
-        ({"scale": np.nan}, "not finite or longer than 1"),
+        ({"scale": 2}, "NaN, infinite or longer than 1"),
+        ({"scale": np.nan}, "NaN, infinite or longer than 1"),
     ],
 )
 def test_invalid_token_vectors_fail_the_stage(

@@ -127,7 +127,7 @@ def test_learned_sparse_retriever_shares_the_search_of_its_arm(tmp_path: Path) -
     ("change", "problem"),
     [
         ({"weight_offsets": np.array([0])}, "got token weights of 0 texts"),
-        ({"weights": np.zeros(1, dtype=np.float32)}, "not finite and above zero"),
+        ({"weights": np.zeros(1, dtype=np.float32)}, "infinite or not above 0"),
         ({"weight_ids": np.zeros(1_000, dtype=np.int32)}, "a token twice or out of order"),
     ],
 )
