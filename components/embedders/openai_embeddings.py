@@ -101,7 +101,7 @@ class OpenAIEmbeddings:
             )
         for name in ("extra_body", "query_body", "passage_body"):
             if fixed := (getattr(self, name) or {}).keys() & _FIXED:
-                problems.append(f"{name}: contains {sorted(fixed)}, which other fields set, expected other parameters")
+                problems.append(f"{name}: contains {sorted(fixed)}, which other fields set. Remove them.")
             if (encoding := (getattr(self, name) or {}).get("encoding_format", "float")) != "float":
                 problems.append(f"{name}: got encoding_format={encoding!r}, expected 'float', the default of servers")
         return problems

@@ -116,7 +116,7 @@ class OpenAIChat:
         if not isinstance(self._extra, dict):
             problems.append(f"extra_body: got {self.extra_body!r}, expected a JSON object, or '' for none")
         elif fixed := self._extra.keys() & _FIXED:
-            problems.append(f"extra_body: contains {sorted(fixed)}, which other fields set, expected other parameters")
+            problems.append(f"extra_body: contains {sorted(fixed)}, which other fields set. Remove them.")
         return problems
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:

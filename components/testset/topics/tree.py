@@ -52,9 +52,7 @@ def _merge(leaves: Iterable[Leaf], location: str, depth: int | None) -> dict[tup
             raise too_deep(path, location)
         by_path.setdefault(path[:depth], []).append(Leaf(path, shown_text(leaf.description)))
         if len(by_path) > MAX_TOPICS:
-            raise DataError(
-                f"{location}: got more than {MAX_TOPICS} topics, expected fewer. Leave out the lowest level."
-            )
+            raise DataError(f"{location}: got more than {MAX_TOPICS} topics. Leave out the lowest level.")
     inner = {path[:n] for path in by_path for n in range(1, len(path))}
     for path, merged in by_path.items():
         if path in inner or (len(merged) > 1 and any(len(leaf.path) == len(path) for leaf in merged)):

@@ -89,7 +89,7 @@ class TopicVoting:
         if not self.voters:
             return ["voters: got none, expected at least one; three are usual"]
         if ADJUDICATOR in self.voters:
-            return [f"voters.{ADJUDICATOR}: is the adjudicator's name, expected another name"]
+            return [f"voters.{ADJUDICATOR}: is the adjudicator's name. Rename the voter."]
         return []
 
     @property

@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 from components.errors import StoreError
 
-_REMEDY = "remove it, or choose another run.store_dir"
+_REMEDY = "Remove it, or choose another run.store_dir."
 
 
 def open_regular(path: Path) -> BinaryIO:
@@ -18,7 +18,7 @@ def open_regular(path: Path) -> BinaryIO:
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise StoreError(f"{path}: not a regular file, expected a file of a store; {_REMEDY}")
+        raise StoreError(f"{path}: not a regular file, so it is not part of a store. {_REMEDY}")
     return os.fdopen(descriptor, "rb")
 
 
@@ -30,5 +30,5 @@ def read_small(path: Path, most_bytes: int) -> bytes:
     with open_regular(path) as file:
         content = file.read(min(os.fstat(file.fileno()).st_size, most_bytes) + 1)  # `read` reserves these bytes
     if len(content) > most_bytes:
-        raise StoreError(f"{path}: larger than {most_bytes:,} bytes, expected a smaller file of a store; {_REMEDY}")
+        raise StoreError(f"{path}: larger than {most_bytes:,} bytes, so it is not part of a store. {_REMEDY}")
     return content

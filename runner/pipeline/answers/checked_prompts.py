@@ -74,7 +74,7 @@ def _examples_problem(
     for row, column in np.argwhere(clusters[len(samples) + chosen] == clusters[: len(samples), None])[:1]:
         return (
             f"sample {samples[row].id!r} has the example {pool[chosen[row, column]].id!r}, which is the sample "
-            "itself or in its cluster, so that the prompt reveals its answer, expected another example"
+            "itself or in its cluster, so the prompt reveals its answer"
         )
     return ""
 

@@ -78,7 +78,9 @@ def check_dataset(benchmark: Benchmark, gates: Mapping[str, DraftGate], near_dup
     reference that says so. Raises ConfigError for a gate that uses a model.
     """
     if asking := [name for name, gate in gates.items() if gate.llm is not None]:
-        raise ConfigError(f"gates: got {', '.join(asking)}, which ask a model, expected gates that ask none")
+        raise ConfigError(
+            f"gates: {', '.join(asking)} {'needs' if len(asking) == 1 else 'need'} a model. Choose gates without one."
+        )
     documents = benchmark.documents
     corpus = TextsAlone(
         dict(zip(documents.ids, documents.texts, strict=True)), dict(zip(documents.ids, documents.titles, strict=True))

@@ -85,5 +85,5 @@ class _Asking(Containment):
 
 
 def test_check_refuses_gates_that_ask_a_model() -> None:
-    with pytest.raises(ConfigError, match="gates: got asking, which ask a model"):
+    with pytest.raises(ConfigError, match="gates: asking needs a model"):
         _reasons(GOOD, gates={"asking": _Asking(0.5, 0.9, 30, tags=False)})

@@ -60,7 +60,7 @@ def test_check_overrides_may_follow_options(tmp_path: Path, capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["gates=[form,closed_book]"], "gates: got closed_book, which ask a model"),
+        (["gates=[form,closed_book]"], "gates: closed_book needs a model"),
         (["dataset=jsonl"], "dataset.documents: is empty"),
         (["gates.form.longest=3"], "longest"),
     ],
