@@ -88,8 +88,8 @@ def run(options: argparse.Namespace) -> int:
         raise DataError(f"{sweep.folder}: {results.all_failed_text(sweep.cells) or f'no cell has a value of {metric}'}")
     if not costs.any():
         raise DataError(
-            f"{sweep.folder}: {head} are 0 or unknown in {count(len(valued), 'cell')} with a value. Take another cost: "
-            "--against"
+            f"{sweep.folder}: {head} are 0 or unknown in {count(len(valued), 'cell')} with a value. "
+            "Choose another cost with --against."
         )
     order = np.argsort(costs, kind="stable")
     console = terminal.make_console(options.format)

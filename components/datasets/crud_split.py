@@ -77,7 +77,7 @@ def read_split(file: Path, subsets: Sequence[str], accept_truncated: bool) -> Cr
     if isinstance(value, list):
         raise DataError(
             f"{file}: got a bare list, which holds the records of one subset, but {len(subsets)} subsets are chosen. "
-            f"Choose that subset, e.g. dataset.subsets=[{subsets[0]}]. Expected otherwise: {EXPECTED}."
+            f"Choose that subset, e.g. dataset.subsets=[{subsets[0]}]. Or give a file with all subsets: {EXPECTED}."
         )
     lists = as_record(value, f"{file} (expected: {EXPECTED})")
     _require_spelling(file, lists)

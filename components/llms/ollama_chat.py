@@ -125,8 +125,8 @@ class OllamaChat:
             return [f"model: Ollama has no {self.model!r}. Download it with: ollama pull {self.model}"]
         if not digest.removeprefix("sha256:").startswith(self.digest.removeprefix("sha256:")):
             return [
-                f"digest: got {self.digest!r}, but {self.model!r} is {digest[:12]} on the server, expected equal "
-                "weights"
+                f"digest: got {self.digest!r}, but {self.model!r} is {digest[:12]} on the server. "
+                f"Set digest={digest[:12]}, or pull the expected version."
             ]
         return []
 
@@ -154,5 +154,5 @@ def _read(reply: Any, request_id: str, latency_s: float, num_ctx: int) -> Answer
     )
     if n_prompt is None or n_prompt < num_ctx:
         return answer
-    cut = f"the prompt fills num_ctx={num_ctx}, so that its beginning was cut off, expected a larger num_ctx"
+    cut = f"the prompt fills num_ctx={num_ctx}, and its beginning was cut off. Raise num_ctx."
     return replace(answer, state=AnswerState.ERROR, text="", thoughts="", error=cut, error_class=ErrorClass.TOO_LONG)

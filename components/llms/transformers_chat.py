@@ -142,8 +142,8 @@ class TransformersChat:
             return Answer.from_failure(
                 request,
                 f"{len(token_ids)} tokens of the prompt and max_new_tokens={self.max_new_tokens} do not fit into "
-                f"the window of {self.model!r}, {causal.window} tokens, expected fewer or shorter passages, or a "
-                "smaller max_new_tokens",
+                f"the window of {self.model!r}, {causal.window} tokens. Use fewer or shorter passages, or lower "
+                "max_new_tokens.",
                 ErrorClass.TOO_LONG,
             )
         return ModelPrompt(token_ids, f"{self.seed} {request.draw} {request.id} {text}")

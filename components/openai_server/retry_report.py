@@ -53,8 +53,8 @@ class RetryReport:
             if is_due and self._explains(wait_s):
                 self._waited_at = now
                 log.warning(
-                    "%s: the next request is sent in %.0f s: the server asked for this wait, or the account's limits "
-                    "per minute are used up",
+                    "%s: the next request is sent in %.0f s, because the server asked for this wait, or the account's "
+                    "limits per minute are used up",
                     endpoint,
                     wait_s,
                 )

@@ -131,7 +131,7 @@ class _Reader:
         if self._n_read < 1:
             raise ComponentError(
                 f"model {name!r} reads {model.max_seq_length} tokens, and the prefix and special tokens take all "
-                "of them, expected a larger max_length or a shorter passage_prefix"
+                "of them. Raise max_length, or shorten passage_prefix."
             )
 
     def _surroundings(self, prefix: str) -> tuple[list[int], list[int]]:

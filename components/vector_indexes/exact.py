@@ -57,7 +57,9 @@ def nearest(
         if not obstacle:
             return _search_on_gpu(np.ascontiguousarray(queries), vectors, n)
         if device is Device.GPU:
-            raise ComponentError(f"vector_index.device: got gpu, but {obstacle}; or set vector_index.device=cpu")
+            raise ComponentError(
+                f"vector_index.device: got gpu, but {obstacle}. Otherwise set vector_index.device=cpu."
+            )
     batches = (queries[first : first + _QUERIES_AT_ONCE] for first in range(0, max(len(queries), 1), _QUERIES_AT_ONCE))
     score, positions = zip(*(_search_on_cpu(batch, vectors, n) for batch in batches), strict=True)
     return np.concatenate(score), np.concatenate(positions)

@@ -74,7 +74,9 @@ class JobComposer:
                 raise HydraException(f"Could not override '{key}'.")
             if each_value:
                 group = parse_place(key).partition(".")[0]
-                raise HydraException(f"{override}: applies to no cell, because every {group} beside it lacks the field")
+                raise HydraException(
+                    f"{override}: applies to no cell, because no {group} that it is combined with has this field"
+                )
         return composed
 
     def compose(self, overrides: Sequence[str], number: int) -> ComposedJob:

@@ -92,9 +92,7 @@ class _Jobs:
 
     def __call__(self, config: DictConfig) -> NoReturn:
         """Refuse other launchers, which call the task function for each job."""
-        raise ConfigError(
-            "hydra/launcher: got another launcher, expected grid: a program runs the whole sweep together"
-        )
+        raise ConfigError("hydra/launcher: runner.run supports only hydra/launcher=grid. Remove the override.")
 
 
 @contextmanager

@@ -126,7 +126,7 @@ def _space_problems(cells: Sequence[PlannedCell], space: SearchSpace) -> Iterato
         yield "search: scores over different data sets cannot be compared. Run a search for each data set."
     for name in (name for axis in space.axes for name in axis.names):
         if name in DRAWS:
-            yield f"search: {name} numbers repeats, not settings. Remove it from the axes."
+            yield f"search: {name} repeats the same settings, so there is nothing to search. Remove it from the axes."
         if name == CONDITION:
             yield f"search: {CONDITION} sets how hard the test is, so it is not an axis to search. Set one value."
 

@@ -115,7 +115,7 @@ def test_pareto_cost_requires_both_prices(sweep: Path, capsys: pytest.CaptureFix
 def test_pareto_suggests_seconds_if_tokens_are_unknown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     uncounted = [replace(cell, facts={"tokens": {"prompt": 0, "completion": 0}}) for cell in tiny_sweep.CELLS]
     assert main(["pareto", str(tiny_sweep.write(tmp_path, uncounted)), "--metric", "rouge_l"]) == 2
-    message = "tokens per sample are 0 or unknown in 4 cells with a value. Take another cost: --against"
+    message = "tokens per sample are 0 or unknown in 4 cells with a value. Choose another cost with --against."
     assert message in capsys.readouterr().err
 
 

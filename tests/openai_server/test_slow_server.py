@@ -154,7 +154,9 @@ class TestReport:
             report.record_wait("m at host", 9.0)
         lines = [record.getMessage() for record in caplog.records]
         assert len(lines) == 3
-        assert lines[0].startswith("m at host: the next request is sent in 26 s: the server asked for this wait, or")
+        assert lines[0].startswith(
+            "m at host: the next request is sent in 26 s, because the server asked for this wait, or"
+        )
 
     @pytest.mark.parametrize(
         ("settings", "said"),

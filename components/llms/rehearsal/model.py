@@ -61,6 +61,4 @@ def reply_to(messages: Sequence[Message], flawed_share: float = 0.0) -> str:
         reply = role(prompt, flawed_share)
         if reply is not None:
             return reply
-    raise LookupError(
-        f"llm=rehearsal knows no reply to a prompt that begins with {prompt[:80]!r}, expected a real model"
-    )
+    raise LookupError(f"llm=rehearsal knows no reply to a prompt that begins with {prompt[:80]!r}. Use a real model.")

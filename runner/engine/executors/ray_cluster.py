@@ -51,7 +51,9 @@ class RayCluster(Executor):
         if find_spec("ray") is None:
             errors.append(str(MissingExtraError("ray", "ray", "executor=ray")))
         if "@" in self.address:  # results would contain the password
-            errors.append("address: holds a user name or password, expected HOST:PORT; Ray's token is RAY_AUTH_TOKEN")
+            errors.append(
+                "address: holds a user name or password, expected HOST:PORT. Put Ray's token in RAY_AUTH_TOKEN."
+            )
         elif not self.address.strip() or "://" in self.address:
             errors.append(
                 f"address: got {self.address!r}, expected auto, local or HOST:PORT; ray:// addresses are not "

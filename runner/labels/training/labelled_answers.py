@@ -47,7 +47,9 @@ def complete_items(items: Sequence[LabelledItem], questions: Mapping[str, Labell
     another question under the same id, and for an answer that no cell gave.
     """
     if unknown := [item.judged.sample.id for item in items if item.judged.sample.id not in questions]:
-        raise DataError(f"{_first_ids(unknown)}: not samples of the sweep, expected labels with ids of its samples")
+        raise DataError(
+            f"the sweep does not have the labelled samples {_first_ids(unknown)}. Name the sweep that was labelled."
+        )
     return [_complete(item, questions[item.judged.sample.id]) for item in items]
 
 

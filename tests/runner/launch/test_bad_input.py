@@ -120,7 +120,7 @@ class TestCommandLine:
             ),
             (
                 ["-m", "reranker=none,lexical", "reranker.depth=5,10", "hydra.sweeper.one_at_a_time=true"],
-                "reranker.depth=10: applies to no cell, because every reranker beside it lacks the field\n",
+                "reranker.depth=10: applies to no cell, because no reranker that it is combined with has this field\n",
             ),
             (
                 ["executor=processes", "executor.partition=gpu"],

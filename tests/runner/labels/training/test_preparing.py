@@ -177,7 +177,7 @@ class TestOfASweep:
     ) -> None:
         first, *others = self.labels(rows)
         for problem, said in (
-            ({"id": "unknown"}, "'unknown': not samples of the sweep"),
+            ({"id": "unknown"}, "does not have the labelled samples 'unknown'"),
             ({"question": "Another?"}, "the label has the question 'Another?', and the sweep's sample with this id"),
             ({"answer": "never given"}, "no cell of the sweep gave the answer 'never given'"),
         ):
