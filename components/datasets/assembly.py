@@ -107,12 +107,12 @@ def require_gold_in_corpus(benchmark: Benchmark, source: str, not_read: str = ""
 
     def problem(sample: Sample, unit: Evidence) -> str:
         alike = by_stem.get(_stem(unit.document_id))
-        hint = f"did you mean {alike}?" if alike else f"its ids are like '{ids[0]}'."
+        hint = f"did you mean {alike}?" if alike else f"its ids are like {ids[0]!r}."
         if normalize("NFC", unit.document_id) in composed:
             hint = "an id that looks the same is in another Unicode normalization form (NFC or NFD)."
         if not unit.document_id.strip():
             return (
-                f"{source}: the gold of sample '{sample.id}' names an empty document (an empty field of a table?). "
+                f"{source}: the gold of sample {sample.id!r} names an empty document (an empty field of a table?). "
                 'Omit gold that you do not know, and write "answerable": false if no document has the answer.'
             )
         suffix = PurePosixPath(unit.document_id.lower()).suffix
@@ -120,8 +120,8 @@ def require_gold_in_corpus(benchmark: Benchmark, source: str, not_read: str = ""
         if suffix in OFFICE_SUFFIXES and suffix in not_read:
             hint, remedy = f"the chosen parser does not read {suffix}.", "Add parser=office, which reads them."
         return (
-            f"{source}: the gold of sample '{sample.id}' is not in the corpus: it has no document "
-            f"'{unit.document_id}' with text; {hint}{left_out} {remedy}"
+            f"{source}: the gold of sample {sample.id!r} is not in the corpus: it has no document "
+            f"{unit.document_id!r} with text; {hint}{left_out} {remedy}"
         )
 
     if lost := [problem(sample, unit) for sample, unit in _units(benchmark.samples) if unit.document_id not in known]:
@@ -137,7 +137,7 @@ def require_some_gold_in_corpus(benchmark: Benchmark, source: str, remedy: str) 
     if named and named.isdisjoint(benchmark.documents.ids):
         raise DataError(
             f"{source}: its gold is not in the corpus: none of its {len(named)} documents, such as "
-            f"'{min(named)}', exists there; ids of the corpus are like '{benchmark.documents.ids[0]}'. {remedy}"
+            f"{min(named)!r}, exists there; ids of the corpus are like {benchmark.documents.ids[0]!r}. {remedy}"
         )
 
 
@@ -158,9 +158,9 @@ def _check_documents(documents: Documents, remaining: Documents, source: str) ->
         with_text = (an_id for an_id, text in zip(documents.ids, documents.texts, strict=True) if text.strip())
         require_unique(list(with_text), source, "document")
     for an_id, title, text in zip(remaining.ids, remaining.titles, remaining.texts, strict=True):
-        _require_whole_characters(source, f"document '{an_id}'", an_id, title, text)
+        _require_whole_characters(source, f"document {an_id!r}", an_id, title, text)
     for an_id, facts in zip(remaining.ids, remaining.metadata, strict=False):  # a corpus may have no metadata
-        _require_whole_characters(source, f"the metadata of document '{an_id}'", *facts, *facts.values())
+        _require_whole_characters(source, f"the metadata of document {an_id!r}", *facts, *facts.values())
 
 
 def require_unique(ids: Sequence[str], source: str, what: str) -> None:
@@ -169,7 +169,7 @@ def require_unique(ids: Sequence[str], source: str, what: str) -> None:
     for position, an_id in enumerate(ids, start=1):
         if an_id in first:
             raise DataError(
-                f"{source}: the {what} id '{an_id}' occurs twice, as {what} {first[an_id]} and as {what} {position} of "
+                f"{source}: the {what} id {an_id!r} occurs twice, as {what} {first[an_id]} and as {what} {position} of "
                 f"{len(ids)}. Ids must be unique. Remove or rename one."
             )
         first[an_id] = position
@@ -194,9 +194,9 @@ def _check_texts(sample: Sample, source: str, references_required: bool) -> None
     texts = (sample.id, sample.question, sample.query, sample.expansion, *answers, *turns)
     _require_whole_characters(source, f"sample {sample.id!a}", *texts)
     if not sample.question.strip():
-        raise DataError(f"{source}: the question of sample '{sample.id}' is empty")
+        raise DataError(f"{source}: the question of sample {sample.id!r} is empty")
     if references_required and not any(reference.strip() for reference in sample.references):
-        raise DataError(f"{source}: sample '{sample.id}' has no reference answer that is not blank")
+        raise DataError(f"{source}: sample {sample.id!r} has no reference answer that is not blank")
 
 
 def _check_names(sample: Sample, source: str) -> None:
@@ -206,7 +206,7 @@ def _check_names(sample: Sample, source: str) -> None:
     for what, name in names.items():
         if name in taken[what]:
             raise DataError(
-                f"{source}: the {what} of sample '{sample.id}' is '{name}', a name that the results reserve, "
+                f"{source}: the {what} of sample {sample.id!r} is {name!r}, a name that the results reserve, "
                 f"expected any name except {', '.join(taken[what])}. Rename it."
             )
 
@@ -216,21 +216,21 @@ def _check_spans(documents: Documents, samples: Sequence[Sample], source: str) -
     for sample, unit in _units(samples):
         if unit.grade > MAX_GRADE:
             raise DataError(
-                f"{source}, sample '{sample.id}': got gold of grade {unit.grade}, expected at most {MAX_GRADE}"
+                f"{source}, sample {sample.id!r}: got gold of grade {unit.grade}, expected at most {MAX_GRADE}"
             )
         if unit.start is None and unit.end is None:
             continue
         length = lengths.get(unit.document_id)  # None for gold that is missing from the corpus
         if unit.start is None or unit.end is None or not 0 <= unit.start < unit.end:
             raise DataError(
-                f"{source}: the gold of sample '{sample.id}' has start {unit.start} and end {unit.end} in "
-                f"document '{unit.document_id}', expected both, 0 <= start < end, or neither for the whole "
+                f"{source}: the gold of sample {sample.id!r} has start {unit.start} and end {unit.end} in "
+                f"document {unit.document_id!r}, expected both, 0 <= start < end, or neither for the whole "
                 "document"
             )
         if length is not None and unit.end > length:
             raise DataError(
-                f"{source}: the gold of sample '{sample.id}' is characters {unit.start} to {unit.end} of document "
-                f"'{unit.document_id}', expected at most {length}"
+                f"{source}: the gold of sample {sample.id!r} is characters {unit.start} to {unit.end} of document "
+                f"{unit.document_id!r}, expected at most {length}"
             )
 
 

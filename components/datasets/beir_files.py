@@ -80,7 +80,7 @@ def read_qrels(file: Path) -> Qrels:
         query_scores = scores.setdefault(query_id, {})
         if query_scores.get(document_id, score) != score:
             raise DataError(
-                f"{location}: document '{document_id}' has the score {score} for query '{query_id}', but an "
+                f"{location}: document {document_id!r} has the score {score} for query {query_id!r}, but an "
                 f"earlier line says {query_scores[document_id]}, expected one score. Remove a line."
             )
         n_repeated += document_id in query_scores
@@ -117,7 +117,7 @@ def _new_id(record: Record, known: Mapping[str, object], location: str) -> str:
     query_id = required_id(record, location, "_id")
     if query_id in known:
         raise DataError(
-            f"{location}: an earlier line has the query id '{query_id}' too. Ids must be unique. Remove one."
+            f"{location}: an earlier line has the query id {query_id!r} too. Ids must be unique. Remove one."
         )
     return query_id
 

@@ -92,7 +92,7 @@ def _foreign_judgements(files: BeirFiles, qrels: Qrels, queries: Mapping[str, st
     judged, query = next(iter(qrels.scores)), next(iter(queries))
     return DataError(
         f"{files.qrels}: judges none of the {len(queries)} queries in {files.queries.name}, whose ids are like "
-        f"'{query}'; the query ids of the judgements are like '{judged}', expected lines of query id, document id "
+        f"{query!r}; the query ids of the judgements are like {judged!r}, expected lines of query id, document id "
         "and score, in this order. Swap the columns, or choose the judgements of these queries."
     )
 

@@ -146,7 +146,7 @@ def _evidence(gold: Record, texts: dict[str, str], location: str) -> Evidence:
     n_places = texts[document_id].count(quote)
     if n_places != 1:
         raise DataError(
-            f"{location}: the quote '{quote}' of the gold occurs {n_places} times in document '{document_id}', "
+            f"{location}: the quote '{quote}' of the gold occurs {n_places} times in document {document_id!r}, "
             "expected once"
         )
     start = texts[document_id].index(quote)

@@ -112,7 +112,7 @@ def _locate_quote(
             what += ", but has its words with other punctuation, case or Unicode characters"
         remedy = "Make it longer" if spans else "Take it from the text as it was read"
         raise DataError(
-            f"{location}: the quote {quote[:_N_SHOWN]!r} is of document '{document_id}', which {what}, expected a "
+            f"{location}: the quote {quote[:_N_SHOWN]!r} is of document {document_id!r}, which {what}, expected a "
             f"document of the corpus that contains the quote once. {remedy}, or {instead}."
         )
     return spans[0]
@@ -144,7 +144,7 @@ def _match_offsets(
     if match is None:
         held = ", ".join(f"{start} to {end}" for start, end in spans[:3])
         raise DataError(
-            f"{location}: gold of document '{document_id}' has start {offsets[0]} and end {offsets[1]}, but its quote "
+            f"{location}: gold of document {document_id!r} has start {offsets[0]} and end {offsets[1]}, but its quote "
             f"{quote[:_N_SHOWN]!r} is at {held}. Correct the offsets, or leave out the offsets or the quote."
         )
     return match

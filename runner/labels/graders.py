@@ -30,17 +30,17 @@ def labelled_graders(config: Mapping[str, Json], items: Sequence[LabelledItem]) 
         for name, label in item.labels.items():
             if label not in (*graders[name].grades, NOT_APPLICABLE):
                 raise DataError(
-                    f"item '{item.judged.sample.id}': got the label {label} of {name}, which is not a grade of "
+                    f"item {item.judged.sample.id!r}: got the label {label} of {name}, which is not a grade of "
                     f"the judge, expected one of {', '.join(map(str, graders[name].grades))}, or {NOT_APPLICABLE} "
                     "for not applicable"
                 )
             if graders[name].reads_answers and not item.has_answer:
-                raise DataError(f"item '{item.judged.sample.id}': has no answer, which {name} grades")
+                raise DataError(f"item {item.judged.sample.id!r}: has no answer, which {name} grades")
             if missing := graders[name].missing_input(item.judged):
-                raise DataError(f"item '{item.judged.sample.id}': has no {missing}, which the judge of {name} reads")
+                raise DataError(f"item {item.judged.sample.id!r}: has no {missing}, which the judge of {name} reads")
             if not graders[name].reads_answers and len(item.judged.passages) != 1:
                 raise DataError(
-                    f"item '{item.judged.sample.id}': got {len(item.judged.passages)} passages, but {name} grades "
+                    f"item {item.judged.sample.id!r}: got {len(item.judged.passages)} passages, but {name} grades "
                     "one, expected an item for each passage"
                 )
     return {name: graders[name] for name in labelled}

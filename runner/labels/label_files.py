@@ -94,7 +94,7 @@ def _require_one_question_per_id(items: Sequence[LabelledItem], file: Path) -> N
         sample = item.judged.sample
         if first.setdefault(sample.id, sample) != sample:
             raise DataError(
-                f"{file}: two questions have the id '{sample.id}', expected one id per question with its "
+                f"{file}: two questions have the id {sample.id!r}, expected one id per question with its "
                 "references; answers to the same question may share it"
             )
 

@@ -74,20 +74,20 @@ class Testset:
         """Return one message per error that prevents a release: repeated ids, blank texts, gold outside the documents
         of the set.
         """
-        messages = [f"the document '{name}' occurs twice" for name in _duplicates(self.documents.ids)]
-        messages += [f"the sample '{name}' occurs twice" for name in _duplicates(each.id for each in self.samples)]
+        messages = [f"the document {name!r} occurs twice" for name in _duplicates(self.documents.ids)]
+        messages += [f"the sample {name!r} occurs twice" for name in _duplicates(each.id for each in self.samples)]
         for sample in self.samples:
             if not all(text.strip() for text in (sample.question, *sample.references)):
-                messages.append(f"sample '{sample.id}': its question or a reference is blank")
+                messages.append(f"sample {sample.id!r}: its question or a reference is blank")
             for unit in sample.gold:
                 length = len(self.texts.get(unit.document_id, ""))
                 if unit.document_id not in self.texts:
                     messages.append(
-                        f"sample '{sample.id}': its gold is in '{unit.document_id}', which is not a document of the set"
+                        f"sample {sample.id!r}: its gold is in {unit.document_id!r}, which is not a document of the set"
                     )
                 elif unit.start is not None and not 0 <= unit.start < (unit.end or 0) <= length:
-                    span = f"[{unit.start}, {unit.end}) of '{unit.document_id}', which has {length} characters"
-                    messages.append(f"sample '{sample.id}': its gold is {span}")
+                    span = f"[{unit.start}, {unit.end}) of {unit.document_id!r}, which has {length} characters"
+                    messages.append(f"sample {sample.id!r}: its gold is {span}")
         return messages
 
 

@@ -57,12 +57,12 @@ def _complete(item: LabelledItem, question: LabelledQuestion) -> LabelledItem:
     sample = item.judged.sample
     if sample.question != question.text:
         raise DataError(
-            f"item '{sample.id}': the label has the question {sample.question[:80]!r}, and the sweep's sample with "
+            f"item {sample.id!r}: the label has the question {sample.question[:80]!r}, and the sweep's sample with "
             f"this id has {question.text[:80]!r}. Name the sweep that was labelled."
         )
     if item.has_answer and item.judged.answer not in question.answers:
         raise DataError(
-            f"item '{sample.id}': no cell of the sweep gave the answer {item.judged.answer[:80]!r}, expected one "
+            f"item {sample.id!r}: no cell of the sweep gave the answer {item.judged.answer[:80]!r}, expected one "
             f"of the sample's {count(len(question.answers), 'answer')}, unchanged"
         )
     completed_sample = replace(sample, references=sample.references or question.references, history=question.history)

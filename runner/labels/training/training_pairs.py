@@ -155,7 +155,7 @@ def _meaning(pair: TrainingPair) -> dict[str, Json]:
 
 def _conflict(first: TrainingPair, other: TrainingPair) -> str:
     about = (
-        f"'{first.sample_id}'" if first.sample_id == other.sample_id else f"'{first.sample_id}', '{other.sample_id}'"
+        f"{first.sample_id!r}" if first.sample_id == other.sample_id else f"{first.sample_id!r}, {other.sample_id!r}"
     )
     replies = " and ".join(json.dumps(_meaning(pair)) for pair in (first, other))
     return f"{first.metric} of {about}: {replies}"

@@ -66,7 +66,7 @@ def read_lines(file: Path) -> list[ScoreLine]:
     for location, record in read_records(file, _EXPECTED):
         line = _line(record, location)
         if line.id in lines:
-            raise DataError(f"{location}: the id '{line.id}' occurs twice. Ids must be unique. Remove or rename one.")
+            raise DataError(f"{location}: the id {line.id!r} occurs twice. Ids must be unique. Remove or rename one.")
         lines[line.id] = line
     if not lines:
         raise DataError(f"{file}: contains no line, expected {_EXPECTED}")
@@ -114,7 +114,7 @@ def _ranking(record: Record, location: str) -> RankingLine:
     )
     if len(set(ranking)) < len(ranking):
         twice = next(item for item in ranking if ranking.count(item) > 1)
-        raise DataError(f"{location}, field 'ranking': got '{twice}' twice, expected distinct document ids, best first")
+        raise DataError(f"{location}, field 'ranking': got {twice!r} twice, expected distinct document ids, best first")
     relevant = record["relevant"]
     if isinstance(relevant, list):
         relevant = {_text(item, "relevant", location): 1 for item in relevant}

@@ -69,7 +69,7 @@ class AnnotatedVersions:
             )
         if name not in self._samples and version == self.testset.key:
             raise DataError(
-                f"{location}: annotates the sample '{name}', which is not in this set. Name the folder that "
+                f"{location}: annotates the sample {name!r}, which is not in this set. Name the folder that "
                 "was exported."
             )
         return self._samples.get(name)
@@ -78,6 +78,6 @@ class AnnotatedVersions:
         """Return the ids of the shown documents. Raises DataError for a document that is not in this set."""
         if unknown := [name for name in names if name not in self.testset.texts]:
             raise DataError(
-                f"{location}: shows the document '{unknown[0]}', which is not in this set. Export the set again."
+                f"{location}: shows the document {unknown[0]!r}, which is not in this set. Export the set again."
             )
         return names

@@ -74,7 +74,7 @@ def join_annotations(parts: Iterable[tuple[str, Annotated]]) -> Annotated:
             if first := seen.get((each.sample, each.annotator)):
                 location = "twice" if first == file else f"here and in {first}"
                 raise DataError(
-                    f"{file}: '{each.annotator}' annotated the sample '{each.sample}' {location}. If these are two "
+                    f"{file}: {each.annotator!r} annotated the sample {each.sample!r} {location}. If these are two "
                     "people, give each a file with their name and use --annotator-from file; otherwise remove one of "
                     "the annotations."
                 )

@@ -43,7 +43,7 @@ def make_gold(
         if len(meant) == 1:
             marked.add(meant[0])
         else:
-            location = f"[{mark.start}, {mark.end}) of document '{mark.document}'"
+            location = f"[{mark.start}, {mark.end}) of document {mark.document!r}"
             text = "without its text" if mark.text is None else repr(mark.text[:_SHOWN_CHARACTERS])
             problems.append(f"marked {location} {text}, which {'may be in two places' if meant else 'is not there'}")
     stays = [unit for span, unit in known.items() if unit.start is None or span in marked]

@@ -177,7 +177,7 @@ def _marks(cell: str, texts: Mapping[str, str]) -> tuple[list[Mark], list[str]]:
                 marks.append(Mark(name, position, position + len(text), text))
             else:
                 n = document.count(text) if text else 0
-                wrong.append(f"the passage {text[:40]!r} occurs {n} times in document '{name}', expected once")
+                wrong.append(f"the passage {text[:40]!r} occurs {n} times in document {name!r}, expected once")
     except (ValueError, DataError) as error:
         wrong.append(f"the column 'gold' cannot be read ({error})")
     return marks, wrong
