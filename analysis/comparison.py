@@ -67,7 +67,7 @@ def compare_cells(
     joined = common_samples([first, *others], sweep.folder_of, metric.metric, metric.subset)
     if len(joined.cells) < 2:
         raise DataError(f"{sweep.name}: no two cells have a value of {metric} for the same sample")
-    table = _Table(*_order_cells(joined, metric, named))
+    table = _Table(*_order_cells(sweep, joined, metric, named))
     family = Family(
         sweep=sweep,
         metric=metric,
@@ -99,12 +99,20 @@ class _Table(NamedTuple):
 
 
 def _order_cells(
-    joined: CommonSamples, metric: SubsetMetric, named: CellResult | None
+    sweep: LoadedSweep, joined: CommonSamples, metric: SubsetMetric, named: CellResult | None
 ) -> tuple[list[Standing], SampleScores]:
     means = joined.means().round(_DIGITS)
     groups = equal_groups(joined, larger_is_better=metric.direction(), first=named)
+    if any(len(group) > 1 for group in groups):
+        # A row of the leaderboard also shows the recommended cell before equal ones.
+        first = [named.cell_id if named else "", sweep.best(f"{metric.subset}:{metric.metric}").cell_id]
+        groups = [sorted(group, key=lambda index: _rank(joined.cells[index].cell_id, first)) for group in groups]
     standings = [_standing(joined, metric, places, float(means[places[0]])) for places in groups]
     return standings, collect_group_scores(joined, groups)
+
+
+def _rank(cell_id: str, first: Sequence[str]) -> int:
+    return first.index(cell_id) if cell_id in first else len(first)
 
 
 def _standing(joined: CommonSamples, metric: SubsetMetric, columns: Sequence[int], mean: float) -> Standing:

@@ -241,6 +241,16 @@ class TestFamily:
         assert "2 of 2 rows; corrected for the 2 rows" in text
         assert [row["cell_id"] for row in as_table(found)] == ["a1a1a1a1a1a1", "a2a2a2a2a2a2"]
 
+    def test_row_of_equal_cells_shows_the_recommended_cell(self, tmp_path: Path) -> None:
+        first, second, third, fourth = tiny_sweep.CELLS
+        expensive = {"tokens": {"prompt": 99_999, "completion": 80}}
+        cells = [first, second, replace(third, facts=expensive), replace(fourth, rouge_l=third.rouge_l)]
+        folder = tiny_sweep.write(tmp_path, cells)
+        assert load(folder).best("rouge_l").cell_id == "b4b4b4b4b4b4"
+        assert [cell.cell_id for cell in family(folder).baseline.cells] == ["b4b4b4b4b4b4", "b3b3b3b3b3b3"]
+        named = family(folder, baseline="b3b3b3b3b3b3")
+        assert [cell.cell_id for cell in named.baseline.cells] == ["b3b3b3b3b3b3", "b4b4b4b4b4b4"]
+
     def test_latex_table_contains_no_cell_ids(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         first, second, third, fourth = tiny_sweep.CELLS
         cells = [first, replace(second, rouge_l=first.rouge_l), third, replace(fourth, rouge_l=third.rouge_l)]
