@@ -94,8 +94,8 @@ def _notes(averages: AxisMeans) -> list[str]:
     notes = [f"over the {averages.n} samples that every cell has, in {averages.n_clusters} independent groups"]
     if averages.other_axes:
         notes.append(
-            f"averaged over {', '.join(averages.other_axes)}: {count(averages.n_combinations, 'combination')}, "
-            "the same everywhere"
+            f"averaged over the same {count(averages.n_combinations, 'combination')} of "
+            f"{', '.join(averages.other_axes)} at every point"
         )
     if averages.apart:
         notes.append(f"left out, because they lack these: {', '.join(' '.join(corner) for corner in averages.apart)}")

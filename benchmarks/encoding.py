@@ -59,7 +59,7 @@ def measure(settings: Settings) -> list[Measure]:
         measures.append(in_child(kind, settings).value.measure(name, "of one core", 1.0))
     gpu = in_child(on_gpu, settings).value
     if gpu:
-        peak = f"of what products of {_MATRIX} x {_MATRIX} matrices reach on it"
+        peak = f"of the peak measured with {_MATRIX} x {_MATRIX} matrix products"
         measures.append(gpu.measure("on a GPU: chunks of 128 tokens", "of the clock", 1.5))
         measures.append(Measure("on a GPU: share of its peak", gpu.share_of_peak, "share", peak))
     return measures

@@ -124,4 +124,4 @@ class SweepRace:
             for shortfall, cell_id in behind[:_MAX_LISTED_CELLS]
         ]
         more = len(behind) - _MAX_LISTED_CELLS
-        return [*lines, *([f"race: {more:,} more cells are live, further behind or as far"] if more > 0 else [])]
+        return [*lines, *([f"race: {more:,} more live cells are at least as far behind"] if more > 0 else [])]

@@ -32,11 +32,11 @@ def race_lines(cells: Sequence[PlannedCell], race: PlannedRace | None, results_d
     n, rules = len(race.rows), race.settings.rules
     yield (
         f"race: {len(race.cells):,} cells by {race.metric} over {n:,} samples. "
-        f"With probability {1 - rules.alpha:g}, {_guarantee_text(race)}"
+        f"With probability at least {1 - rules.alpha:g}, {_guarantee_text(race)}"
     )
     yield from _mode_lines(race)
     if not rules.looks(n):
-        yield f"race: {n:,} samples are too few for a look (race.first_look={rules.first_look}): nothing is saved"
+        yield f"race: {n:,} samples are too few for a look (race.first_look={rules.first_look}): the race stops no cell"
         return
     ids = {cell.cell_id for cell in race.cells}
     earlier = earlier_scores(results_dir, cells[0].graph.data.key, race.metric, ids)
@@ -82,7 +82,7 @@ def _mode_lines(race: PlannedRace) -> Iterator[str]:
         sizes = race.members.sum(axis=0)
         yield (
             f"race: a cell stops only when it can win none of {n:,} targets, the smallest with {sizes.min():,} samples "
-            f"({race.targets[sizes.argmin()]}): this is expensive; race.targets=[overall] saves more"
+            f"({race.targets[sizes.argmin()]}). This stops few cells; race.targets=[overall] stops more."
         )
     if race.costs is not None:
         known = _known_costs(race.costs)

@@ -71,7 +71,7 @@ class PlannedSearch:
         width = max(map(len, texts))
         yield from (f"{name:<{width}}  {text}" for name, text in texts.items())
         if self.settings.n_cells >= (n := self.space.n_cells):
-            yield f"search=none tries all {n:,} cells, and its tables have no limits"
+            yield f"search=none runs all {n:,} cells, so its tables need no caveat about the search"
 
     def head(self) -> str:
         """Return the first line of the plan, without requests."""

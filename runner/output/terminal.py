@@ -127,7 +127,7 @@ def _leaderboard_notes(
     if equal:
         yield (
             f"+n equal: the row stands for n more cells with the same {metrics[0]} for every sample; a metric in "
-            "which they differ has its smallest and largest value"
+            "which they differ is shown as its range"
         )
     if n_metrics < len(metrics):
         yield f"a wider terminal also shows: {', '.join(metrics[n_metrics:])}"

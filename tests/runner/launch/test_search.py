@@ -103,7 +103,7 @@ class TestSearch:
 
     def test_small_search_space_is_tried_whole(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ended = run_command(tmp_path, *FREE, "retriever=bm25,dense", "top_k=2,4", "search=greedy")
-        assert "search=none tries all 4 cells" in ended.stdout
+        assert "search=none runs all 4 cells" in ended.stdout
         (folder,) = sweeps(tmp_path)
         assert main(["effects", str(folder)]) == 0
         assert main(["compare", str(folder)]) == 0
