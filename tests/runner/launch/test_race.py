@@ -328,7 +328,7 @@ class TestRefused:
             (("race.metric=em", "run.headline=f1"), "race.metric=em and run.headline=f1 differ"),
             (("race.metric=bleu",), "bleu is not a mean over samples"),
             (("race.metric=length",), "length ranks no cells"),
-            (("race.metric=rouge",), "race.metric: got 'rouge', expected one of"),
+            (("race.metric=rouge",), "race.metric: got 'rouge'; did you mean"),
             (("race.alpha=1.5",), "alpha: got 1.5, expected an error rate"),
             (("race.margin=1",), "margin: got 1.0, expected a difference"),
             (("race.targets=[subsets]",), "targets: got [subsets], expected [overall] or [overall, subsets]"),
@@ -372,7 +372,7 @@ class TestRefused:
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert run_small(tmp_path, ("race=betting", "race.metric=rouge", "top_k=1")) == 2
-        assert "race.metric: got 'rouge', expected one of" in capsys.readouterr().err
+        assert "race.metric: got 'rouge'; did you mean" in capsys.readouterr().err
 
 
 def price_list(prompts: Mapping[str, float]) -> str:

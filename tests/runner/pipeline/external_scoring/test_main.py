@@ -140,7 +140,7 @@ def test_line_without_a_relevant_document_has_no_gold(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("metrics", "lines", "message"),
     [
-        ("rougel", [ANSWER], "(any k in name@k); did you mean rouge_l?"),
+        ("rougel", [ANSWER], "got 'rougel'; did you mean rouge_l?"),
         ("rouge_l f1", [ANSWER], "got 'rouge_l f1'"),
         (" , ", [ANSWER], "--metrics: got none"),
         ("f1", [RANKING], "no line has the fields that f1 reads, expected prediction and references"),
