@@ -54,7 +54,8 @@ COMMANDS = {
     ),
     "gate": Command(
         "analysis.gate",
-        "check whether a cell is worse than a baseline, for continuous integration",
+        "check whether a cell is worse than a baseline, for continuous integration; "
+        "exit code 0: passed, 1: worse, 2: unusable input, 3: cannot tell",
         "latest --baseline baseline.json --margin 0.01",
         "docs/gate.md",
     ),
@@ -84,7 +85,7 @@ COMMANDS = {
     ),
     "report": Command(
         "analysis.report.report_command",
-        "write a page on which cell to take, why, what it costs and where it fails",
+        "write a page that says which cell to take, why, what it costs and where it fails",
         "latest",
         "docs/report.md",
     ),

@@ -155,13 +155,17 @@ def as_markdown(found: Sequence[Direction]) -> Iterator[str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table. Returns 0, or 1 for an error."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.crud_directions")
-    parser.add_argument("sweep")
+    parser.add_argument("sweep", help="folder or id of a sweep, or latest")
     parser.add_argument("--baseline", required=True, metavar="CELL", help="the base: its id or values of its axes")
     parser.add_argument(
-        "--metric", default="rouge_l_crud_compat", metavar="METRIC", help="of the sweep (default: %(default)s)"
+        "--metric", default="rouge_l_crud_compat", metavar="METRIC", help="metric of the sweep (default: %(default)s)"
     )
-    parser.add_argument("--printed", default="rouge_l", metavar="METRIC", help="of the paper (default: %(default)s)")
-    parser.add_argument("--subset", action="append", required=True, metavar="SUBSET", help="may be given again")
+    parser.add_argument(
+        "--printed", default="rouge_l", metavar="METRIC", help="metric of the paper (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--subset", action="append", required=True, metavar="SUBSET", help="a subset; may be given again"
+    )
     options = parser.parse_args(arguments)
     try:
         found = [

@@ -19,7 +19,11 @@ _COMMAND = "python -m runner.annotate"
 _PAGE = "docs/annotation.md"
 _COMMANDS = (
     ("export", "write tasks for Label Studio, or a sheet for each annotator", "my_set --to tasks.json"),
-    ("import", "turn corrections by annotators into a new version", "my_set ann.csv bob.csv --out my_set_2"),
+    (
+        "import",
+        "turn corrections by annotators into a new version; exit code 1 for conflicts or removed samples",
+        "my_set ann.csv bob.csv --out my_set_2",
+    ),
     ("agree", "measure the agreement of annotators", "my_set ann.csv bob.csv"),
     ("accept", "show the share of the set that annotators accept, by topic and task", "my_set ann.csv bob.csv --at 4"),
     (
@@ -66,7 +70,11 @@ def _parser() -> argparse.ArgumentParser:
     for command in (into, agree, accept):
         command.add_argument("files", type=Path, nargs="+", metavar="FILE", help="Label Studio's .json, sheets (.csv)")
         _add_choices(
-            command, "--annotator-from", AnnotatorFrom, AnnotatorFrom.COMPLETED_BY, "field that names the annotator"
+            command,
+            "--annotator-from",
+            AnnotatorFrom,
+            AnnotatorFrom.COMPLETED_BY,
+            "source of annotators' names: Label Studio's `completed_by`, or the file's name",
         )
     export.add_argument(
         "--to",
@@ -89,7 +97,11 @@ def _parser() -> argparse.ArgumentParser:
     accept.add_argument("--csv", type=Path, metavar="FILE", help="write the table to this file")
     accept.add_argument("--write", type=Path, metavar="FOLDER", help="a new folder for the accepted samples")
     accept.add_argument(
-        "--at", type=int, choices=THRESHOLDS, default=THRESHOLDS[0], help="lowest rating that counts as accepted"
+        "--at",
+        type=int,
+        choices=THRESHOLDS,
+        default=THRESHOLDS[0],
+        help="lowest rating that counts as accepted (default: %(default)s)",
     )
     parts.add_argument("--sizes", nargs="+", required=True, metavar="NAME=SHARE", help="e.g. train=5 dev=1 test=4")
     parts.add_argument(

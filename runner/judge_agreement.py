@@ -87,7 +87,8 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(
         prog="python -m runner.judge_agreement",
-        description="Compare a judge with human labels before you trust its numbers.",
+        description="Compare a judge with human labels before you trust its numbers. Exit code 1 if requests failed, 2 "
+        "if nothing was run.",
         example="python -m runner.judge_agreement --labels labels.csv --judge omnieval --sweep latest",
         page="docs/judges.md",
     )

@@ -67,10 +67,14 @@ def _parser() -> argparse.ArgumentParser:
         help=f"{SWEEP}. If its answers were labelled, questions about one document stay together",
     )
     preparing.add_argument(
-        "--split", default="5:1:4", metavar="SHARES", help="shares of train, validation and test (default 5:1:4)"
+        "--split", default="5:1:4", metavar="SHARES", help="shares of train, validation and test (default: %(default)s)"
     )
     preparing.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="seed of the order in which questions are divided"
+        "--seed",
+        type=int,
+        default=0,
+        metavar="N",
+        help="seed of the order in which questions are divided (default: %(default)s)",
     )
     preparing.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="the folder to write")
     preparing.add_argument("overrides", nargs="*", help="overrides, as in python -m runner, e.g. language=zh")
@@ -97,7 +101,10 @@ def _parser() -> argparse.ArgumentParser:
         "--trained", type=Path, required=True, metavar="FOLDER", help="the folder that `train` wrote"
     )
     evaluating.add_argument(
-        "--llm", choices=("transformers", "vllm"), default="transformers", help="library that runs the model"
+        "--llm",
+        choices=("transformers", "vllm"),
+        default="transformers",
+        help="library that runs the model (default: %(default)s)",
     )
     evaluating.add_argument("--json", type=Path, metavar="FILE", help="file for the whole report")
     evaluating.add_argument(

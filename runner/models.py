@@ -61,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
         page=_PAGE,
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    purpose = "check that models exist, load and reply, and report their sizes"
+    purpose = "check that models exist, load and reply, and report their sizes; exit code 1 if one cannot be used"
     check = add_command(commands, "check", purpose, example=_EXAMPLE, page=_PAGE)
     check.add_argument(
         "overrides", nargs="+", help="overrides, as in python -m runner, e.g. embedder=bge-m3 llm=openai"

@@ -234,7 +234,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", required=True)
     add_command(commands, "ls", "list cached results, by stage", example="python -m runner.store ls", page=page)
-    purpose = "compare every file with its checksum; exit code 1 if one is damaged"
+    purpose = "compare every file with its checksum; exit code 1 if one is damaged, 2 if one cannot be read"
     verify = add_command(commands, "verify", purpose, example="python -m runner.store verify --delete", page=page)
     verify.add_argument("--delete", action="store_true", help="remove damaged results")
     prune = add_command(
@@ -265,7 +265,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code.
 
     0 is success. 1 means that `verify` found damage and did not delete it. 2 follows one clear message if the store is
-    missing, or cannot be read or changed.
+    missing, or if it or one of its files cannot be read or changed.
     """
     options = _parser().parse_args(arguments)
     console = make_console()

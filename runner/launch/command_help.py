@@ -67,16 +67,16 @@ SHOWN_FIRST = {
 _TEMPLATE = """\
 usage: python -m runner [-m] [group=option ...] [key=value ...]
 
-Run one cell, or with -m every combination of comma-separated values (a sweep).
+Run one pipeline (a cell), or with -m every combination of values (a sweep).
 To resume a sweep, run the same command again.
 
 configuration groups (default first; all: docs/axes.md, docs/models.md):
 {groups}
-settings and more help:
+settings and more help (--version prints the version):
   'llm=?'               options of a group
   top_k=2,8             chunks in a prompt
   repeat=0,1,2          several answers per prompt (judge_repeat: grades)
-  --cfg job             all fields of a cell (--hydra-help: help of Hydra)
+  --cfg job             all fields of a cell (--hydra-help: Hydra's own help)
   run.plan_only=true    show the plan and run nothing
   run.max_cost=5        stop before spending 5 in the currency of `prices`
 examples (latest is the last sweep, best the cell to take):

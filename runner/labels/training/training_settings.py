@@ -33,16 +33,18 @@ class Settings:
     model: str
     revision: str
     epochs: int = _option(3, "passes over all pairs")
-    learning_rate: float = _option(1e-4, "at the first step; it decays to 0 along a cosine")
-    rank: int = _option(16, "of the adapter: vLLM serves 8, 16, 32, 64 and so on")
+    learning_rate: float = _option(1e-4, "learning rate of the first step; it decays to 0 along a cosine")
+    rank: int = _option(16, "rank of the adapter; vLLM serves 8, 16, 32, 64 and so on")
     alpha: int = _option(32, "weight of the adapter, multiplied by its rank")
-    dropout: float = _option(0.05, "of the input of the adapter")
+    dropout: float = _option(0.05, "dropout of the input of the adapter")
     batch_size: int = _option(16, "pairs per step")
     at_once: int = _option(1, "pairs that are in memory together")
     max_length: int | None = _option(None, "tokens of a pair; longer pairs are left out (default: the model's window)")
-    dtype: Dtype | None = _option(None, "of the model: float32, bfloat16 or float16 (default: depends on the device)")
-    device: str = _option("auto", "auto, cpu or cuda; CUDA_VISIBLE_DEVICES chooses the GPU")
-    seed: int = _option(0, "of the adapter's initial weights, the order of pairs and dropout")
+    dtype: Dtype | None = _option(
+        None, "type of the frozen model: float32, bfloat16 or float16 (default: depends on the device)"
+    )
+    device: str = _option("auto", "device: auto, cpu or cuda; CUDA_VISIBLE_DEVICES chooses the GPU")
+    seed: int = _option(0, "seed of the adapter's initial weights, the order of pairs and dropout")
 
     def check(self) -> list[str]:
         """Return error messages for missing packages, a model that is invalid or lacks a chat template, and numbers out

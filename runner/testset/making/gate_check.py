@@ -45,7 +45,7 @@ def check(arguments: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(
         prog="python -m runner.generate check",
-        description="Run the gates that need no model, on any data set.",
+        description="Run the gates that need no model, on any data set. Exit code 1 if a gate would reject a sample.",
         example="python -m runner.generate check dataset=demo gates=[form,leaks]",
         page="docs/generation-checks.md",
     )
