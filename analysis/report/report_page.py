@@ -30,7 +30,7 @@ def render(report: Report) -> str:
             report=report,
             classes=CLASSES,
             names_of={row.cell_id: row.name for row in rows},
-            most_characters=MAX_CHARACTERS,
+            max_characters=MAX_CHARACTERS,
         )
     )
 

@@ -114,14 +114,14 @@ def _limit_next(order: _Order) -> None:
         )
 
 
-def _limit(name: str, most: int) -> None:
+def _limit(name: str, limit: int) -> None:
     try:
         import resource
     except ImportError:  # Windows
         return
     kind = getattr(resource, name)
     hard = resource.getrlimit(kind)[1]
-    resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+    resource.setrlimit(kind, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
 
 
 if __name__ == "__main__":

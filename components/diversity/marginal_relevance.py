@@ -46,13 +46,13 @@ def _choose(
     n = len(relevance)
     order, values = np.zeros(n, dtype=np.int64), np.zeros(n)
     remaining = relevance.copy()
-    most_redundant = np.full(n, -np.inf)
+    max_redundancy = np.full(n, -np.inf)
     for step in range(n):
-        value = remaining - most_redundant if step else remaining
+        value = remaining - max_redundancy if step else remaining
         best = int(np.argmax(value))
         order[step], values[step] = best, value[best]
         remaining[best] = -np.inf
-        most_redundant = np.maximum(most_redundant, redundancy[best])
+        max_redundancy = np.maximum(max_redundancy, redundancy[best])
     return order, values
 
 

@@ -84,13 +84,13 @@ class BgeM3:
         """Return int64[n_texts], including special tokens."""
         return count_tokens(self.model, self.revision, texts)
 
-    def most_dimensions(self) -> int | None:
+    def max_dimensions(self) -> int | None:
         """Return the dimensions in the model's config, None if unknown."""
         return token_dimensions(self.model, self.revision)
 
     def bytes_per_token(self) -> int | None:
         """Return the bytes of a token's vector, None if its dimensions are unknown."""
-        n_dimensions = self.most_dimensions()
+        n_dimensions = self.max_dimensions()
         return n_dimensions and n_dimensions * np.dtype(np.float16).itemsize
 
     @property

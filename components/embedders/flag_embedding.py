@@ -91,7 +91,7 @@ class FlagEmbeddings:
         """Return int64[n_texts], including the prefix and special tokens."""
         return count_tokens(self.model, self.revision, [self.passage_prefix + text for text in texts])
 
-    def most_dimensions(self) -> int | None:
+    def max_dimensions(self) -> int | None:
         """Return the dimensions in the model's config, None if unknown."""
         return token_dimensions(self.model, self.revision)
 

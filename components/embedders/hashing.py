@@ -33,7 +33,7 @@ class Hashing:
         """Return error messages for numbers below 1."""
         return too_small(self, n_dimensions=1, max_ngram=1)
 
-    def most_dimensions(self) -> int:
+    def max_dimensions(self) -> int:
         """Return `n_dimensions`, which all vectors have."""
         return self.n_dimensions
 

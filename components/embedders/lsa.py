@@ -38,7 +38,7 @@ class Lsa:
         """Return error messages for numbers below 1."""
         return too_small(self, n_dimensions=1, min_documents=1, max_terms=1)
 
-    def most_dimensions(self) -> int:
+    def max_dimensions(self) -> int:
         """Return `n_dimensions`; vectors of a small corpus have fewer."""
         return self.n_dimensions
 

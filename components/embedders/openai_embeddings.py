@@ -106,7 +106,7 @@ class OpenAIEmbeddings:
                 problems.append(f"{name}: got encoding_format={encoding!r}, expected 'float', the default of servers")
         return problems
 
-    def most_dimensions(self) -> int | None:
+    def max_dimensions(self) -> int | None:
         """Return `dimensions`, None if the model decides."""
         return self.dimensions
 
@@ -175,16 +175,16 @@ class OpenAIEmbeddings:
 
         async def send(session: Session, batch: Batch) -> NDArray[np.float32]:
             body = {"model": side.server.model, "input": [text for _, text in batch], **side.body}
-            most_bytes = MAX_BYTES + len(batch) * MAX_BYTES_PER_VECTOR
+            max_bytes = MAX_BYTES + len(batch) * MAX_BYTES_PER_VECTOR
             place = side.server.base_url, side.server.model
             encoding = {} if place in _without_encoding else {"encoding_format": "float"}
             try:
-                reply = await session.post({**encoding, **body}, most_bytes=most_bytes)
+                reply = await session.post({**encoding, **body}, max_bytes=max_bytes)
             except HttpError as error:
                 if not encoding or not _refuses_encoding(error):
                     raise
                 _without_encoding.add(place)
-                reply = await session.post(body, most_bytes=most_bytes)
+                reply = await session.post(body, max_bytes=max_bytes)
             vectors = _unit_vectors(reply.content, len(batch))
             if n_dimensions not in (None, vectors.shape[1]):
                 raise Malformed(

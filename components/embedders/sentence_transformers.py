@@ -105,7 +105,7 @@ class SentenceTransformers:
         """Return int64[n_texts], including the prefix and special tokens."""
         return self._count(texts, Side.PASSAGE)
 
-    def most_dimensions(self) -> int | None:
+    def max_dimensions(self) -> int | None:
         """Return the dimensions in the model's files, None if unknown."""
         return text_dimensions(self.model, self.revision)
 

@@ -22,13 +22,13 @@ _PLAIN = ("", "identity")
 _GZIP_OR_ZLIB, _RAW_DEFLATE = 47, -15
 
 
-async def read_body(reply: "ClientResponse", most_bytes: int) -> bytes:
+async def read_body(reply: "ClientResponse", max_bytes: int) -> bytes:
     """Return the decoded body; for an error, its first `MAX_BYTES_OF_ERROR` bytes.
 
-    Raises TooLarge as soon as the body exceeds `most_bytes`, and Malformed for an encoding that we did not accept.
+    Raises TooLarge as soon as the body exceeds `max_bytes`, and Malformed for an encoding that we did not accept.
     """
     is_error = not reply.ok
-    limit = MAX_BYTES_OF_ERROR if is_error else most_bytes
+    limit = MAX_BYTES_OF_ERROR if is_error else max_bytes
     decoder = _decoder(reply.headers.get("content-encoding", "").strip())
     received = bytearray()
     async for chunk in reply.content.iter_any():

@@ -51,7 +51,7 @@ class Breaker:
         """
         self._health = health or Health()
         self._opened = asyncio.Event()
-        self._most_in_a_row = max(concurrency + 1, _MAX_FAILURES_IN_A_ROW)
+        self._max_in_a_row = max(concurrency + 1, _MAX_FAILURES_IN_A_ROW)
         if self._was_down and time.monotonic() - (self._health.down_since or 0.0) < _DOWN_PERIOD_S:
             self._opened.set()
 
@@ -97,7 +97,7 @@ class Breaker:
             return
         health = self._health
         health.n_failed_in_a_row += 1
-        limit = self._most_in_a_row if health.has_answered or not is_for_all(error) else 1
+        limit = self._max_in_a_row if health.has_answered or not is_for_all(error) else 1
         if (self._was_down or health.n_failed_in_a_row >= limit) and not self.is_open:
             health.reason, health.error_class, health.down_since = reason, class_of(error), time.monotonic()
             self._opened.set()

@@ -87,7 +87,7 @@ class Connection:
     ) -> None:
         await self._http.close()
 
-    async def post(self, path: str, body: bytes, most_bytes: int = MAX_BYTES) -> Json:
+    async def post(self, path: str, body: bytes, max_bytes: int = MAX_BYTES) -> Json:
         """Return the server's JSON, unchecked. `path` is appended to the base address, e.g. "/chat/completions".
 
         Errors:
@@ -96,12 +96,12 @@ class Connection:
         - Unreachable if no connection can be made (Refused if no server listens, Untrusted for a bad certificate,
           PlainHttp if it speaks HTTP, not HTTPS, Encrypted for the reverse);
         - Disconnected if the connection breaks, and its subclass BrokenProtocol for a reply that is not HTTP;
-        - Malformed for a reply that is not JSON, and its subclass TooLarge for more than `most_bytes`.
+        - Malformed for a reply that is not JSON, and its subclass TooLarge for more than `max_bytes`.
         """
         import aiohttp
 
         try:
-            reply, received = await self._follow_redirects(path, body, most_bytes)
+            reply, received = await self._follow_redirects(path, body, max_bytes)
         except aiohttp.ClientConnectorCertificateError as error:
             is_expired = getattr(error.certificate_error, "verify_code", None) == _HAS_EXPIRED
             raise (CertificateExpired if is_expired else Untrusted)(str(error)) from error
@@ -135,7 +135,7 @@ class Connection:
             return Encrypted("it broke the connection, and accepts TLS")
         return Disconnected(text)
 
-    async def _follow_redirects(self, path: str, body: bytes, most_bytes: int) -> "tuple[ClientResponse, bytes]":
+    async def _follow_redirects(self, path: str, body: bytes, max_bytes: int) -> "tuple[ClientResponse, bytes]":
         """Return the reply after redirects within the server, and its body."""
         address = self.base_url + path
         for _ in range(MAX_REDIRECTS + 1):
@@ -143,7 +143,7 @@ class Connection:
                 location = reply.headers.get("location") if reply.status in REDIRECTS else None
                 self._has_replied = True
                 if location is None:
-                    return reply, await read_body(reply, most_bytes)
+                    return reply, await read_body(reply, max_bytes)
                 address = next_address(address, reply.status, location)
         raise Redirected(reply.status, f"redirects more than {MAX_REDIRECTS} times. Check the path of base_url")
 

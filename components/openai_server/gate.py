@@ -76,15 +76,15 @@ def n_tokens_at_most(n_bytes: int) -> int:
 
 @dataclass(frozen=True)
 class Attempt:
-    """A request to send. `most` is the maximum number of tokens, `timeout_s` the maximum time."""
+    """A request to send. `max_tokens` is its maximum number of tokens, `timeout_s` its maximum time."""
 
     account: Account
-    most: Tokens
+    max_tokens: Tokens
     timeout_s: float
 
     def n_unused(self, used: Tokens | None) -> int:
         """Return the tokens that were reserved but not used. Without a reply from the server, all count as used."""
-        return self.most.n_all - used.n_all if used else 0
+        return self.max_tokens.n_all - used.n_all if used else 0
 
 
 class Gate(Protocol):
@@ -123,7 +123,7 @@ class ProcessGate:
         pace, limits = self._paces[attempt.account.name], attempt.account.limits
         if wait_s := pace.wait_s(now := time.time(), *limits):
             return wait_s
-        pace.take_turn(now, *limits, attempt.most.n_all)
+        pace.take_turn(now, *limits, attempt.max_tokens.n_all)
         return 0.0
 
     def settle(self, attempt: Attempt, used: Tokens | None) -> None:

@@ -51,11 +51,11 @@ class Session:
         *,
         max_new_tokens: int = 0,
         counted_at: CountedAt = AS_OPENAI,
-        most_bytes: int = MAX_BYTES,
+        max_bytes: int = MAX_BYTES,
     ) -> Reply:
         """Send one attempt as soon as the gate admits it, and return the reply.
 
-        `max_new_tokens` limits the model's tokens, and `most_bytes` the size of the reply. Raises the exceptions of
+        `max_new_tokens` limits the model's tokens, and `max_bytes` the size of the reply. Raises the exceptions of
         `errors`, NotAsked, BudgetReached, and UnicodeEncodeError for text with an unpaired surrogate.
         """
         sent = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
@@ -65,8 +65,8 @@ class Session:
         sent_at, started = time.monotonic(), time.perf_counter()
         try:
             async with run_within(self.timeout_s):
-                content = await self.connection.post(self.path, sent, most_bytes)
-            used = counted_at.count_used(content, attempt.most)
+                content = await self.connection.post(self.path, sent, max_bytes)
+            used = counted_at.count_used(content, attempt.max_tokens)
             window.record_answer(self.concurrency)
         except (HttpError, WebPage, TimeoutError, Unreachable) as error:
             was_sent = not isinstance(error, Unreachable)

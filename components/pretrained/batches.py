@@ -25,18 +25,18 @@ def batch_tokens_problems(batch_tokens: int | None) -> list[str]:
     return [f"batch_tokens: got {batch_tokens}, expected at least 1, or null to choose by device"]
 
 
-def length_batches(lengths: ArrayLike, most_padded: int) -> Iterator[NDArray[np.int64]]:
+def length_batches(lengths: ArrayLike, max_padded: int) -> Iterator[NDArray[np.int64]]:
     """Yield the positions of each batch, int64[n_rows]. `lengths` is int[n]; there are no batches if it is empty.
 
     The longest texts come first, so that an out-of-memory error occurs early. Texts of equal length keep their order.
-    The number of rows times the longest length is at most `most_padded`, except for a single longer text.
+    The number of rows times the longest length is at most `max_padded`, except for a single longer text.
     """
     all_lengths = np.asarray(lengths, dtype=np.int64)
     order = np.argsort(-all_lengths, kind="stable")
     first = 0
     while first < len(order):
         longest = max(int(all_lengths[order[first]]), 1)
-        n_rows = min(max(most_padded // longest, 1), MAX_ROWS)
+        n_rows = min(max(max_padded // longest, 1), MAX_ROWS)
         yield order[first : first + n_rows]
         first += n_rows
 

@@ -95,7 +95,7 @@ class KnowsDimensions(Protocol):
     rejected before any work.
     """
 
-    def most_dimensions(self) -> int | None:
+    def max_dimensions(self) -> int | None:
         """Return the maximum number of dimensions, None if unknown. It neither loads nor downloads a model."""
 
 

@@ -133,8 +133,8 @@ def _pieces(
         if _has_content(text[slice(*span)], settings)
     }
     n_sets = min(settings.most_sets, ceil(len(text) / settings.characters_per_set))
-    most_facts = max(n_facts_of.values(), default=0)
-    fair = [span for span, n_facts in n_facts_of.items() if n_facts >= _FAIR_SHARE * most_facts]
+    max_facts = max(n_facts_of.values(), default=0)
+    fair = [span for span, n_facts in n_facts_of.items() if n_facts >= _FAIR_SHARE * max_facts]
     shuffled = sorted(fair, key=lambda span: _hash(settings.seed, name, document_id, *span))
     for rank, (start, end) in enumerate(shuffled[:n_sets]):
         yield rank, Extract(document_id, corpus.titles[document_id], start, end, text[start:end])
@@ -152,17 +152,17 @@ def _piece_around(segment: Extract, corpus: SourceCorpus, settings: EvidenceSett
     return Extract(segment.document_id, segment.title, start, end, text[start:end])
 
 
-def _distinct_pieces(piece: Extract, others: Sequence[Extract], most_contained: float) -> Iterator[Extract]:
+def _distinct_pieces(piece: Extract, others: Sequence[Extract], max_contained: float) -> Iterator[Extract]:
     """Yield the pieces that are not copies of the first piece or of one yielded before."""
     taken = [piece]
     for other in others:
-        if not any(_are_copies(earlier, other, most_contained) for earlier in taken):
+        if not any(_are_copies(earlier, other, max_contained) for earlier in taken):
             taken.append(other)
             yield other
 
 
-def _are_copies(one: Extract, other: Extract, most_contained: float) -> bool:
-    return overlap(_shingles(one.text), _shingles(other.text)) > most_contained
+def _are_copies(one: Extract, other: Extract, max_contained: float) -> bool:
+    return overlap(_shingles(one.text), _shingles(other.text)) > max_contained
 
 
 @lru_cache(maxsize=256)

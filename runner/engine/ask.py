@@ -22,7 +22,7 @@ from runner.engine.checked_answers import checked_answers, without_secrets_in
 from runner.engine.identity import describe, key_of
 from runner.engine.plugins.plugin_loading import code_class
 from runner.engine.source_code import model_code, package_code, require_equal_files
-from runner.engine.spending.admission_gate import admit_requests, most_tokens
+from runner.engine.spending.admission_gate import admit_requests, max_request_tokens
 
 log = logging.getLogger(__name__)
 
@@ -224,7 +224,7 @@ class CountingAsker:
         stored = self._replies.get_all(keys)
         for key, request in zip(keys, requests, strict=True):
             if key not in stored and key not in self._missing:
-                self._missing[key] = most_tokens(self._llm, request.messages)
+                self._missing[key] = max_request_tokens(self._llm, request.messages)
         return [
             replace(stored[key], request_id=request.id)
             if key in stored

@@ -163,7 +163,7 @@ def request_counts(needed: Mapping[str, AnyStage], cached: set[str], store: Stor
     return (*server_counts, *(requests_by_kind[kind].count(kind, title, store) for kind, title in titles.items()))
 
 
-def most_requests(stages: Collection[AnyStage], store: Store) -> tuple[RequestCount, ...]:
+def count_max_requests(stages: Collection[AnyStage], store: Store) -> tuple[RequestCount, ...]:
     """Count the requests of stages as if nothing were stored."""
     requests_by_kind: dict[str, _KindRequests] = defaultdict(_KindRequests)
     asking = [stage for stage in stages if stage.n_requests]
@@ -277,7 +277,7 @@ def _estimate_tokens(stage: AnyStage, run: Run) -> tuple[LLM, Tokens] | None:
     """Return the model of a stage and the maximum tokens of its requests before they are written. None if unknown."""
     models = [part for part in stage.components() if isinstance(part, LLM) and is_language_model(part)]
     try:
-        tokens = stage.most_tokens(run)
+        tokens = stage.max_request_tokens(run)
     except Exception:  # noqa: BLE001 - the stage reports the error when it runs; here it is not counted
         return None
     return (models[0], tokens) if tokens and len(models) == 1 else None

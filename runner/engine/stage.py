@@ -153,7 +153,7 @@ class Stage(_Reader, ABC, Generic[T]):
         """Name of the part of its kind in which the plan counts its requests, such as a judge. "" for no parts."""
         return ""
 
-    def most_tokens(self, run: "Run") -> Tokens | None:
+    def max_request_tokens(self, run: "Run") -> Tokens | None:
         """Return the maximum number of tokens of all its requests, before they are written. None if it is unknown."""
         return None
 

@@ -14,7 +14,7 @@ from components.protocols import AnswerMetric, JudgedMetric, Metric, RerankerSel
 from components.records import Sample
 from components.subsets import OVERALL
 from runner.engine.executors.slurm import Slurm
-from runner.engine.request_counts import most_requests
+from runner.engine.request_counts import count_max_requests
 from runner.engine.store import Store
 from runner.launch.headline import named_metric
 from runner.output.money import highest_cost, unpriced_models
@@ -116,7 +116,7 @@ def _costs(cells: Sequence[PlannedCell], store: Store) -> tuple[float, ...]:
     ):
         hint = "is not known. Add it to your price list (docs/models.md)"
         raise ConfigError([f"race.against=cost: the price of {model} {hint}" for model in unpriced])
-    counts = [most_requests(cell_stages, store) for cell_stages in stages]
+    counts = [count_max_requests(cell_stages, store) for cell_stages in stages]
     return tuple(
         nan if any(count.tokens is None for count in cell_counts) else highest_cost(cell_counts, prices)[0]
         for cell_counts in counts

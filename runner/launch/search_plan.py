@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from components.errors import ConfigError
 from runner.engine.plan import Plan
-from runner.engine.request_counts import RequestCount, most_requests
+from runner.engine.request_counts import RequestCount, count_max_requests
 from runner.engine.store import Store
 from runner.launch.headline import named_metric
 from runner.launch.search_jobs import SearchJobs
@@ -148,7 +148,7 @@ def _objective_problems(cells: Sequence[PlannedCell], objectives: Sequence[Objec
             yield f"search.objectives: the price of {model} is not known. Add it to your price list (docs/models.md)"
 
 
-def most_requested(
+def plan_max_requests(
     planned: PlannedSearch, corners: SweepPlan, requests: Sequence[CellRequest], jobs: SearchJobs, store: Store
 ) -> Plan:
     """Return the plan of the corners with the most requests of the whole search.
@@ -172,4 +172,4 @@ def most_requested(
 
 
 def _count_requests(cell: PlannedCell, store: Store) -> tuple[RequestCount, ...]:
-    return most_requests(tuple(cell.graph.result.upstream()), store)
+    return count_max_requests(tuple(cell.graph.result.upstream()), store)

@@ -36,7 +36,7 @@ from runner.launch.race_plan import plan_race
 from runner.launch.request import check_jobs
 from runner.launch.search import SweepSearch
 from runner.launch.search_jobs import SearchJobs
-from runner.launch.search_plan import most_requested, plan_search
+from runner.launch.search_plan import plan_max_requests, plan_search
 from runner.launch.steering import SweepSteering
 from runner.output import sweep_warnings, terminal
 from runner.output.closing_lines import next_lines, tracking_lines
@@ -253,7 +253,7 @@ class RunningSweep:
         reasons, more = self._plan_ranking(plan, loaded)
         if self._search and self._search_jobs:
             searched = self._search.planned
-            plan = replace(plan, plan=most_requested(searched, plan, self._requests, self._search_jobs, self._store))
+            plan = replace(plan, plan=plan_max_requests(searched, plan, self._requests, self._search_jobs, self._store))
             show_search(self._console, plan, searched.head())
         else:
             show_plan(self._console, plan, by_stage=self._run.plan_only)

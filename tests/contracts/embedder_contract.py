@@ -53,7 +53,7 @@ class EmbedderContract(ComponentContract):
         assert chunks.shape[1] == queries.shape[1] > 0
 
     def test_vectors_have_at_most_the_announced_dimensions(self) -> None:
-        known = self.component.most_dimensions() if isinstance(self.component, KnowsDimensions) else None
+        known = self.component.max_dimensions() if isinstance(self.component, KnowsDimensions) else None
         assert known is None or self.chunk_vectors(CORPUS).shape[1] <= known
 
     def test_vectors_have_unit_length_or_are_zero(self) -> None:

@@ -46,7 +46,7 @@ class ChatServer:
         self.url = ""
         self.requests: list[dict[str, Any]] = []
         self.keys: list[str] = []
-        self.most_at_once = 0
+        self.max_at_once = 0
         self._at_once = 0
         self._attempts: Counter[str] = Counter()
         self._lock = threading.Lock()
@@ -57,7 +57,7 @@ class ChatServer:
             self.requests.append(request)
             self.keys.append(key)
             self._at_once += 1
-            self.most_at_once = max(self.most_at_once, self._at_once)
+            self.max_at_once = max(self.max_at_once, self._at_once)
             prompt = json.dumps(request.get("messages", request.get("input")))
             self._attempts[prompt] += 1
             attempt = self._attempts[prompt]

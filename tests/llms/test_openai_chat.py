@@ -469,7 +469,7 @@ class TestManyRequests:
     def test_concurrent_requests_are_limited_by_concurrency(self) -> None:
         answers, server = ask(lambda *_: Reply("x", delay_s=0.05), *map(str, range(12)), concurrency=3)
         assert len(answers) == 12
-        assert server.most_at_once == 3
+        assert server.max_at_once == 3
 
     def test_answers_are_yielded_as_they_arrive(self) -> None:
         script = lambda asked, _: Reply("x", delay_s=1.0 if last_message(asked) == "slow" else 0)  # noqa: E731

@@ -7,8 +7,8 @@ import pytest
 from components.pretrained.batches import MAX_ROWS, length_batches, prepare_ahead
 
 
-def batches(lengths: Sequence[int], most_padded: int) -> list[list[int]]:
-    return [rows.tolist() for rows in length_batches(lengths, most_padded)]
+def batches(lengths: Sequence[int], max_padded: int) -> list[list[int]]:
+    return [rows.tolist() for rows in length_batches(lengths, max_padded)]
 
 
 def test_length_batches_group_similar_lengths_longest_first() -> None:

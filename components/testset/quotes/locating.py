@@ -36,7 +36,7 @@ class _Citation(NamedTuple):
     remark: str = ""
 
 
-def locate(draft: Draft, texts: Mapping[str, str], most_added: int = 4) -> GateVerdict:
+def locate(draft: Draft, texts: Mapping[str, str], max_added: int = 4) -> GateVerdict:
     """Return the draft with its gold, or the reason why it lacks gold.
 
     Gold units are sorted by document and start. They do not overlap or touch, and have no white space at their ends.
@@ -47,7 +47,7 @@ def locate(draft: Draft, texts: Mapping[str, str], most_added: int = 4) -> GateV
     - Words that occur only in one other place count for the sentences of that place, and the draft is TAGGED
       `cited_elsewhere`: writers miscount more easily than they miscopy.
     - Words without a place, and unknown sentence numbers without words, are `quote_not_found`.
-    - Gold that occurs in its document more than once is widened by at most `most_added` sentences, alternately after
+    - Gold that occurs in its document more than once is widened by at most `max_added` sentences, alternately after
       and before it, within the extract.
     - Words in several places, and gold that still occurs twice, are `quote_ambiguous`.
     - An extract without gold is `evidence_unused`, because a question over several texts needs each. Turns of
@@ -71,7 +71,7 @@ def locate(draft: Draft, texts: Mapping[str, str], most_added: int = 4) -> GateV
         remarks += [outcome.remark] if outcome.remark else []
     if not cited:
         return GateVerdict(VerdictState.REJECTED, NOT_FOUND, "the writer cited nothing")
-    gold = _gold(cited, Sections(extracts, sentences, texts), most_added)
+    gold = _gold(cited, Sections(extracts, sentences, texts), max_added)
     if isinstance(gold, _NotLocated):
         return GateVerdict(VerdictState.REJECTED, gold.reason, gold.detail)
     unused = {extract.document_id for extract in extracts} - {unit.document_id for unit in gold}
@@ -137,11 +137,11 @@ def _find_places(words: str, sentences: Sequence[ShownSentence], extracts: Seque
     ]
 
 
-def _gold(cited: Collection[int], sections: Sections, most_added: int) -> tuple[Evidence, ...] | _NotLocated:
+def _gold(cited: Collection[int], sections: Sections, max_added: int) -> tuple[Evidence, ...] | _NotLocated:
     """Return units of cited sentences, each with a text that occurs once in its document."""
     widened: set[int] = set()
     for run in sections.runs(cited):
-        wider = sections.until_unique(run, most_added)
+        wider = sections.until_unique(run, max_added)
         if wider is None:
             document_id = sections.unit(run).document_id
             return _NotLocated(AMBIGUOUS, f"more than once in {document_id}: {_shorten(sections.text(run))}")

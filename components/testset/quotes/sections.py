@@ -46,13 +46,13 @@ class Sections:
         unit = self.unit(run)
         return self.texts[unit.document_id][unit.start : unit.end]
 
-    def until_unique(self, run: TextRun, most_added: int) -> TextRun | None:
+    def until_unique(self, run: TextRun, max_added: int) -> TextRun | None:
         """Return the run, widened as little as possible until its text occurs once in its document.
 
-        Sentences are added alternately after and before it. Return None if that takes more than `most_added` sentences,
+        Sentences are added alternately after and before it. Return None if that takes more than `max_added` sentences,
         or more than the extract has.
         """
-        for n_added in range(most_added + 1):
+        for n_added in range(max_added + 1):
             if self._is_unique(run):
                 return run
             has_after = run.last + 1 < len(self.shown) and self._share_extract(run.last, run.last + 1)

@@ -41,15 +41,15 @@ class Local(Executor):
 class ThisProcess(Workers):
     """One worker: this process. A stage runs when its outcome is requested."""
 
-    def __init__(self, store: Store, gate: Gate | None, watch: Watch, *, n_most: int | None = None) -> None:
-        """`n_most` is the number of stages above which processes would be better. None means that they never are."""
+    def __init__(self, store: Store, gate: Gate | None, watch: Watch, *, max_stages: int | None = None) -> None:
+        """`max_stages`: with more stages, processes would be better. None: they never are."""
         self._worker = Worker(store, gate)
-        self._n_most = n_most
+        self._max_stages = max_stages
         self._watch = watch
         self._stage: AnyStage | None = None
 
     def extend(self, stages: Stages) -> bool:
-        return self._n_most is None or len(stages) <= self._n_most
+        return self._max_stages is None or len(stages) <= self._max_stages
 
     def room_for(self, stage: AnyStage) -> StartPriority:
         return StartPriority.NONE if self._stage else StartPriority.READY

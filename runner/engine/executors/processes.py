@@ -80,19 +80,21 @@ class Processes(Executor):
     ) -> Workers:
         for name, reason in self.ignored_settings().items():
             log.warning("executor.%s: %s", name, reason)
-        n_most = n_workers or min(n_cores(), _DEFAULT_MAX_WORKERS)
-        n_workers = min(n_most, len(stages))
+        max_workers = n_workers or min(n_cores(), _DEFAULT_MAX_WORKERS)
+        n_workers = min(max_workers, len(stages))
         if n_workers < 2 or not _are_ours(stages):
             end_early()  # users' code may rely on being loaded once and never pickled
         if n_workers < 2 or defines_in_main(stages):
-            return ThisProcess(store, gate, watch, n_most=1 if n_workers < n_most else None)
+            return ThisProcess(store, gate, watch, max_stages=1 if n_workers < max_workers else None)
         if multiprocessing.current_process().daemon:
             log.warning(
                 "run.workers: this process cannot start workers (it is daemonic, as in a pool); stages run one by one"
             )
             return ThisProcess(store, gate, watch)
         warn_if_crowded(n_workers)
-        return _Processes(_Start(_StagesToSend(stages), pickle.dumps(store), gate), n_workers, n_most, self.resources)
+        return _Processes(
+            _Start(_StagesToSend(stages), pickle.dumps(store), gate), n_workers, max_workers, self.resources
+        )
 
 
 def _are_ours(stages: Stages) -> bool:
@@ -224,10 +226,10 @@ class _WorkerSlot:
 class _Processes(Workers):
     """The worker processes of one machine. Stages that start together share its cores."""
 
-    def __init__(self, start: _Start, n_workers: int, n_most: int, resources: Mapping[str, Resources]) -> None:
-        """Start `n_workers` workers. Stages that arrive later may need more workers, up to `n_most`."""
+    def __init__(self, start: _Start, n_workers: int, max_workers: int, resources: Mapping[str, Resources]) -> None:
+        """Start `n_workers` workers. Stages that arrive later may need more workers, up to `max_workers`."""
         self._start = start
-        self._most_workers = n_most
+        self._max_workers = max_workers
         self._resources = resources
         self._n_cores = max(n_cores(), n_workers)
         self._places: list[_WorkerSlot] = []
@@ -250,7 +252,7 @@ class _Processes(Workers):
             raise
 
     def extend(self, stages: Stages) -> bool:
-        n_workers = max(len(self._places), min(self._most_workers, len(stages)))
+        n_workers = max(len(self._places), min(self._max_workers, len(stages)))
         if n_workers > self._n_cores or not _are_ours(stages):
             return False
         try:

@@ -65,7 +65,7 @@ class RayCluster(Executor):
         self, stages: Stages, store: Store, gate: Gate | None, n_workers: int, watch: Watch, folder: Path
     ) -> Workers:
         if not stages or defines_in_main(stages):
-            return ThisProcess(store, gate, watch, n_most=0)
+            return ThisProcess(store, gate, watch, max_stages=0)
         if self.address == _OWN:
             warn_if_crowded(min(n_workers, len(stages)))
         return _JoinedWorkers(self, stages, store, gate or SharedGate(store.limits), n_workers)

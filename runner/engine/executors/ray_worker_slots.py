@@ -80,7 +80,7 @@ class WorkerSlots:
         self._pickled_more: list[object] = []
         """Stages of each `extend`, as Ray's references to bytes."""
         self._n_workers = n_workers
-        self._most_workers = n_workers or len(stages)
+        self._max_workers = n_workers or len(stages)
         self._n_deaths: Counter[str] = Counter()
         self.look()
         self._share = compute_share(self.nodes.values(), n_workers)
@@ -108,7 +108,7 @@ class WorkerSlots:
         if not set(users_packages(stages.values())) <= set(self._acceptance.packages):
             return False
         self._check_resources(stages.values())
-        self._most_workers = max(self._most_workers, self._n_workers or len(stages))
+        self._max_workers = max(self._max_workers, self._n_workers or len(stages))
         self._pickled_more.append(ray.put(pickle.dumps((UserCode(iterate_components(stages)), stages))))
         for place in self.all:
             place.actor.extend.remote(self._pickled_more[-1])
@@ -130,11 +130,11 @@ class WorkerSlots:
         """Return the resources that a worker needs for a stage, with no more cores than the largest node has."""
         requested = find_resources(stage, self._resources)
         return Resources(
-            min(requested.cpus or self._share, max(self._most_cpus, 1)), requested.gpus, requested.memory_gb
+            min(requested.cpus or self._share, max(self._max_cpus, 1)), requested.gpus, requested.memory_gb
         )
 
     @property
-    def _most_cpus(self) -> int:
+    def _max_cpus(self) -> int:
         """Cores of the largest node."""
         return max((node.has.cpus for node in self.nodes.values()), default=0)
 
@@ -149,8 +149,8 @@ class WorkerSlots:
         if unmet:
             raise ConfigError([_describe_missing(kind, need) for kind, need in unmet.items()])
         requested = {stage.kind: find_resources(stage, self._resources).cpus for stage in stages}
-        if reduced := {kind: cpus for kind, cpus in requested.items() if cpus > self._most_cpus}:
-            log.warning("%s", _describe_reduced(reduced, self._most_cpus))
+        if reduced := {kind: cpus for kind, cpus in requested.items() if cpus > self._max_cpus}:
+            log.warning("%s", _describe_reduced(reduced, self._max_cpus))
 
     def idle_for(self, need: Resources) -> list[RayWorkerSlot]:
         """Return idle workers that fit. Workers meant for other stages are included only if no better one can be
@@ -228,7 +228,7 @@ class WorkerSlots:
         return bool(self._nodes_with_room(need))
 
     def _nodes_with_room(self, need: Resources) -> list[Node]:
-        if len(self.all) >= self._most_workers:
+        if len(self.all) >= self._max_workers:
             return []
         return [node for node in self._usable_nodes() if has_room(need, self._free_resources(node))]
 
@@ -273,11 +273,11 @@ def _describe_missing(kind: str, need: Resources) -> str:
     )
 
 
-def _describe_reduced(requested: Mapping[str, int], most_cpus: int) -> str:
+def _describe_reduced(requested: Mapping[str, int], max_cpus: int) -> str:
     kinds = ", ".join(f"{kind} {cpus}" for kind, cpus in requested.items())
     return (
         f"executor.resources: no node of the Ray cluster has enough cores (cpus of {kinds}; the largest node has "
-        f"{most_cpus}): such a stage takes all cores of a node, and starts when they are free"
+        f"{max_cpus}): such a stage takes all cores of a node, and starts when they are free"
     )
 
 

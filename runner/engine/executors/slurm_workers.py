@@ -94,7 +94,7 @@ class SlurmWorkers(Workers):
         is_local = settings.cluster is Cluster.LOCAL  # workers share the cores of this host
         self._n_threads = max(1, n_cores() // n_workers) if is_local else settings.cpus_per_worker
         self._n_submitted = 0
-        self._most_jobs = n_workers + settings.max_resubmissions
+        self._max_jobs = n_workers + settings.max_resubmissions
         self._began_at = self._looked_at = time.monotonic()
         self._has_warned_about_waiting = self._had_any_worker = False
         make_folders(self._folder)
@@ -294,7 +294,7 @@ class SlurmWorkers(Workers):
     def _replace_jobs(self) -> None:
         """Submit jobs in place of ended ones while there is work. Raises ComponentError if no job is left."""
         n_missing = min(self._n_workers, len(self._stages)) - len(self._workers)
-        if n_new := max(0, min(n_missing, self._most_jobs - self._n_submitted)):
+        if n_new := max(0, min(n_missing, self._max_jobs - self._n_submitted)):
             self._submit_jobs(n_new)
         elif not self._workers:
             raise ComponentError(

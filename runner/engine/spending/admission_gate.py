@@ -30,7 +30,7 @@ def admit_requests(llm: LLM, requests: Sequence[Request], gate: Gate) -> Iterato
             while answer := _next(answers, own_gate):
                 if answer.request_id in under_way:
                     _, attempt = under_way.pop(answer.request_id)
-                    gate.settle(attempt, _used_tokens(answer, attempt.most))
+                    gate.settle(attempt, _used_tokens(answer, attempt.max_tokens))
                 yield answer
         finally:
             for _, attempt in under_way.values():
@@ -69,7 +69,7 @@ def _next(answers: Iterator[Answer], gate: Gate) -> Answer | None:
 
 
 def _attempt(llm: LLM, request: Request) -> Attempt:
-    return Attempt(model_account(llm), most_tokens(llm, request.messages), _MAX_ANSWER_S)
+    return Attempt(model_account(llm), max_request_tokens(llm, request.messages), _MAX_ANSWER_S)
 
 
 def model_account(model: object) -> Account:
@@ -80,14 +80,14 @@ def model_account(model: object) -> Account:
     return Account("", getattr(model, "model", type(model).__name__), "", is_free=getattr(model, "is_free", False))
 
 
-def most_tokens(llm: LLM, messages: Sequence[Message]) -> Tokens:
+def max_request_tokens(llm: LLM, messages: Sequence[Message]) -> Tokens:
     """Return the maximum number of tokens of a request, estimated from its messages and the model's fields."""
     n_bytes = sum(len(message.content.encode(errors="replace")) for message in messages)
     return Tokens(n_tokens_at_most(n_bytes), getattr(llm, "max_new_tokens", 0))
 
 
-def _used_tokens(answer: Answer, most: Tokens) -> Tokens | None:
-    """Return the tokens that an answer took. Tokens that were not counted are taken to be the most.
+def _used_tokens(answer: Answer, max_tokens: Tokens) -> Tokens | None:
+    """Return the tokens that an answer took. Tokens that were not counted equal the maximum.
 
     None for a failed answer, because the server may have worked on it. A prompt that is too long is refused before any
     work.
@@ -96,7 +96,7 @@ def _used_tokens(answer: Answer, most: Tokens) -> Tokens | None:
         return None
     n_prompt, n_completion = answer.n_prompt_tokens, answer.n_completion_tokens
     return Tokens(
-        most.n_prompt if n_prompt is None else n_prompt,
-        most.n_completion if n_completion is None else n_completion,
+        max_tokens.n_prompt if n_prompt is None else n_prompt,
+        max_tokens.n_completion if n_completion is None else n_completion,
         answer.n_cached_tokens,
     )

@@ -103,17 +103,17 @@ class Ledger:
         with self._numbers.change() as numbers:
             return Spending(*numbers[: len(fields(Spending))])
 
-    def admit(self, most: Tokens, price: Price | None, timeout_s: float) -> float:
+    def admit(self, max_tokens: Tokens, price: Price | None, timeout_s: float) -> float:
         """Reserve an attempt and return 0.0 if it fits, otherwise return the seconds to wait for running attempts.
 
         Raises BudgetReached if the attempt would not fit even if the running attempts took nothing.
         """
-        cost = _cost(most, price)
+        cost = _cost(max_tokens, price)
         with self._numbers.change() as numbers:
             totals = _Totals(*numbers)
             now = time.time()
             # A running attempt may turn out never to have been sent. Its request is then returned to the budget.
-            n_tokens, cost_in_all = most.n_all + totals.tokens_unanswered, cost + totals.cost_unanswered
+            n_tokens, cost_in_all = max_tokens.n_all + totals.tokens_unanswered, cost + totals.cost_unanswered
             if reached := self._exceeded_budget(totals, 1 - totals.requests_under_way, n_tokens, cost_in_all):
                 raise BudgetReached(reached)
             is_waiting = bool(
@@ -129,21 +129,21 @@ class Ledger:
                 raise BudgetReached(f"{self._limits()}: a process that died had reserved the rest")
             totals.n_requests += 1
             totals.requests_under_way += 1
-            totals.tokens_under_way += most.n_all
+            totals.tokens_under_way += max_tokens.n_all
             totals.cost_under_way += cost
             totals.changed_at = now
             numbers[:] = vars(totals).values()
         return 0.0
 
-    def settle(self, most: Tokens, used: Tokens | None, price: Price | None) -> None:
+    def settle(self, max_tokens: Tokens, used: Tokens | None, price: Price | None) -> None:
         """Record the end of an admitted attempt. `used` are its tokens, None if it ended without an answer."""
         with self._numbers.change() as numbers:
             totals = _Totals(*numbers)
-            _release(totals, most, price)
+            _release(totals, max_tokens, price)
             if used is None:
                 totals.n_unanswered += 1
-                totals.tokens_unanswered += most.n_all
-                totals.cost_unanswered += _cost(most, price)
+                totals.tokens_unanswered += max_tokens.n_all
+                totals.cost_unanswered += _cost(max_tokens, price)
             else:
                 totals.n_prompt_tokens += used.n_prompt
                 totals.n_cached_tokens += used.n_cached
@@ -152,11 +152,11 @@ class Ledger:
                 totals.n_unpriced += price is None and used != Tokens()
             numbers[:] = vars(totals).values()
 
-    def withdraw(self, most: Tokens, price: Price | None) -> None:
+    def withdraw(self, max_tokens: Tokens, price: Price | None) -> None:
         """Record that an admitted attempt was never sent."""
         with self._numbers.change() as numbers:
             totals = _Totals(*numbers)
-            _release(totals, most, price)
+            _release(totals, max_tokens, price)
             totals.n_requests -= 1
             numbers[:] = vars(totals).values()
 
@@ -176,13 +176,13 @@ class Ledger:
         return ", ".join(f"run.{name}={getattr(self._budget, name):g}" for name in names)
 
 
-def _release(totals: _Totals, most: Tokens, price: Price | None) -> None:
+def _release(totals: _Totals, max_tokens: Tokens, price: Price | None) -> None:
     """Release the amounts that an attempt reserved."""
     totals.requests_under_way -= 1
-    totals.tokens_under_way -= most.n_all
-    totals.cost_under_way -= _cost(most, price)
+    totals.tokens_under_way -= max_tokens.n_all
+    totals.cost_under_way -= _cost(max_tokens, price)
     totals.changed_at = time.time()
 
 
-def _cost(most: Tokens, price: Price | None) -> float:
-    return price.cost(most.n_prompt, most.n_completion) if price else 0.0
+def _cost(max_tokens: Tokens, price: Price | None) -> float:
+    return price.cost(max_tokens.n_prompt, max_tokens.n_completion) if price else 0.0

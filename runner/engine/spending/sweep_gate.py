@@ -53,10 +53,10 @@ class SharedGate:
             wait_s = pace.wait_s(now := time.time(), *account.limits)
             if wait_s == 0 and self._ledger:
                 wait_s = self._ledger.admit(
-                    attempt.most, self.prices.find(account.model, account.priced_at), attempt.timeout_s
+                    attempt.max_tokens, self.prices.find(account.model, account.priced_at), attempt.timeout_s
                 )
             if wait_s == 0:
-                pace.take_turn(now, *account.limits, attempt.most.n_all)
+                pace.take_turn(now, *account.limits, attempt.max_tokens.n_all)
             numbers[:] = vars(pace).values()
         return wait_s
 
@@ -65,13 +65,13 @@ class SharedGate:
         with self._defer_store_error():
             self._give_back(account, attempt.n_unused(used))
             if self._ledger:
-                self._ledger.settle(attempt.most, used, self.prices.find(account.model, account.priced_at))
+                self._ledger.settle(attempt.max_tokens, used, self.prices.find(account.model, account.priced_at))
 
     def withdraw(self, attempt: Attempt) -> None:
         account = attempt.account
-        self._give_back(account, attempt.most.n_all)
+        self._give_back(account, attempt.max_tokens.n_all)
         if self._ledger:
-            self._ledger.withdraw(attempt.most, self.prices.find(account.model, account.priced_at))
+            self._ledger.withdraw(attempt.max_tokens, self.prices.find(account.model, account.priced_at))
 
     @contextmanager
     def _defer_store_error(self) -> Iterator[None]:

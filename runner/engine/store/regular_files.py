@@ -22,13 +22,13 @@ def open_regular(path: Path) -> BinaryIO:
     return os.fdopen(descriptor, "rb")
 
 
-def read_small(path: Path, most_bytes: int) -> bytes:
+def read_small(path: Path, max_bytes: int) -> bytes:
     """Return the content of a file.
 
-    Raises StoreError for more than `most_bytes` and for anything but a regular file.
+    Raises StoreError for more than `max_bytes` and for anything but a regular file.
     """
     with open_regular(path) as file:
-        content = file.read(min(os.fstat(file.fileno()).st_size, most_bytes) + 1)  # `read` reserves these bytes
-    if len(content) > most_bytes:
-        raise StoreError(f"{path}: larger than {most_bytes:,} bytes, so it is not part of a store. {_REMEDY}")
+        content = file.read(min(os.fstat(file.fileno()).st_size, max_bytes) + 1)  # `read` reserves these bytes
+    if len(content) > max_bytes:
+        raise StoreError(f"{path}: larger than {max_bytes:,} bytes, so it is not part of a store. {_REMEDY}")
     return content

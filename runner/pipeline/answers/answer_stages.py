@@ -12,7 +12,7 @@ from components.protocols import LLM, Prompt
 from components.records import Answer, AnswerState, ErrorClass, Message, Request, Sample
 from runner.engine.ask import total
 from runner.engine.codecs import Parts
-from runner.engine.spending.admission_gate import most_tokens
+from runner.engine.spending.admission_gate import max_request_tokens
 from runner.engine.stage import AnyStage, Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.prompt_examples import ChosenExamples, renderer
@@ -72,7 +72,7 @@ def tokens_without_passages(llm: LLM, prompt: Prompt, samples: Sequence[Sample])
     The bound is extrapolated from some prompts that are written for it.
     """
     sampled = samples[:: 1 + len(samples) // _N_PROMPTS_WRITTEN_AHEAD]
-    tokens = sum((most_tokens(llm, prompt.render_closed_book(each)) for each in sampled), Tokens())
+    tokens = sum((max_request_tokens(llm, prompt.render_closed_book(each)) for each in sampled), Tokens())
     share = len(samples) / max(len(sampled), 1)
     return Tokens(int(tokens.n_prompt * share), int(tokens.n_completion * share))
 
@@ -124,7 +124,7 @@ class Answers(Stage[Sequence[Answer]], kind="answers", version=4, work=Work.ASKI
         """The stages that the prompts are made from: a request also holds its sample and its passages."""
         return self.prompts.inputs
 
-    def most_tokens(self, run: Run) -> Tokens:
+    def max_request_tokens(self, run: Run) -> Tokens:
         """Return an upper bound of the tokens of all requests.
 
         It is estimated from some prompts without passages, plus the limit of passages per prompt.

@@ -151,18 +151,18 @@ def _first_answers(
     examples: tuple[ChosenExamples, ...],
 ) -> CellAnswers:
     """Return prompts for the samples, and the answers of the language model."""
-    most_tokens = _most_passage_tokens(cell, passages)
+    max_passage_tokens = _max_passage_tokens(cell, passages)
     about_tokens = _n_context_tokens(cell, passages) + cell.examples.n * cell.examples.max_tokens
     n = n_passages(cell, passages)
     # One request per answer, as Single sends.
-    if is_ours(type(cell.generator)) and cell.generator.n_requests(n, most_tokens) == 1:
+    if is_ours(type(cell.generator)) and cell.generator.n_requests(n, max_passage_tokens) == 1:
         prompts = Prompts(cell.prompt, samples, passages, examples)
         return CellAnswers((prompts,), Answers(cell.llm, prompts, cell.repeat, n_samples, about_tokens))
     parts = cell.generator, cell.llm, cell.prompt, samples, passages, cell.repeat, examples
-    return CellAnswers((), GeneratedAnswers(GeneratedInSteps(*parts, n_samples, n, most_tokens, about_tokens)))
+    return CellAnswers((), GeneratedAnswers(GeneratedInSteps(*parts, n_samples, n, max_passage_tokens, about_tokens)))
 
 
-def _most_passage_tokens(cell: "Cell", passages: PromptPassages) -> int | None:
+def _max_passage_tokens(cell: "Cell", passages: PromptPassages) -> int | None:
     """Return an upper bound of the tokens of the passages in a prompt.
 
     Returns None if there is no limit, or if the context builder and the generator use different tokenizers.

@@ -76,7 +76,7 @@ class GeneratedInSteps(Stage[Generation], kind="generation", version=1, work=Wor
         """Number of rounds of requests, as the generator reports it."""
         return self.generator.n_rounds(self.n_passages)
 
-    def most_tokens(self, run: Run) -> Tokens:
+    def max_request_tokens(self, run: Run) -> Tokens:
         """Return an upper bound of the tokens, as if every request contained all passages and two earlier answers."""
         n_each = self.generator.n_requests(self.n_passages, self.n_passage_tokens)
         tokens = tokens_without_passages(self.llm, self.prompt, run.read(self.samples).samples)

@@ -8,7 +8,7 @@ from components.openai_server.gate import Tokens
 from components.pipelines.reply import PipelineReply, stored_replies
 from components.protocols import Pipeline
 from components.records import Answer, AnswerState, Message, Request, Sample
-from runner.engine.spending.admission_gate import most_tokens
+from runner.engine.spending.admission_gate import max_request_tokens
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.answer_stages import AnswersCodec
@@ -40,10 +40,10 @@ class PipelineReplies(Stage[Sequence[Answer]], kind="pipeline_replies", version=
         """Number of requests: one per sample."""
         return self.n_samples
 
-    def most_tokens(self, run: Run) -> Tokens:
+    def max_request_tokens(self, run: Run) -> Tokens:
         """Return the tokens of the questions. The pipeline may use any number of further ones."""
         conversations = [build_conversation(sample) for sample in run.read(self.samples).samples]
-        return sum((most_tokens(self.pipeline, each) for each in conversations), Tokens())
+        return sum((max_request_tokens(self.pipeline, each) for each in conversations), Tokens())
 
     def make(self, run: Run) -> Sequence[Answer]:
         """Send the questions. Each reply is stored as it arrives, by request."""

@@ -118,10 +118,10 @@ def partition_documents(
     numbers = np.ascontiguousarray(hashes[:, :8]).view(np.uint64).ravel()
     block = np.full(len(hashes), -1, dtype=np.int32)
     interval = np.searchsorted(bounds, np.arange(len(hashes)), side="right")
-    n_most = _MORE_BLOCKS * -(-len(hashes) // size) + _FEW_BLOCKS
+    max_blocks = _MORE_BLOCKS * -(-len(hashes) // size) + _FEW_BLOCKS
     n_blocks = 0
     for rows in _reusable_blocks(numbers, known_blocks, size):
-        if n_blocks < n_most and (block[rows] < 0).all() and interval[rows[0]] == interval[rows[-1]]:
+        if n_blocks < max_blocks and (block[rows] < 0).all() and interval[rows[0]] == interval[rows[-1]]:
             block[rows] = n_blocks
             n_blocks += 1
     for first, last in pairwise(bounds):

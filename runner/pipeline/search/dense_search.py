@@ -45,7 +45,7 @@ def dimension_problems(retriever: Retriever) -> list[str]:
                 arm.embedder if isinstance(arm, DenseArm) else arm.encoder,
                 arm.vector_index.dimensions,
             )
-            limit = maker.most_dimensions() if n_dimensions and isinstance(maker, KnowsDimensions) else None
+            limit = maker.max_dimensions() if n_dimensions and isinstance(maker, KnowsDimensions) else None
             if n_dimensions and limit and n_dimensions > limit:
                 problems.append(
                     f"vector_index.dimensions: got {n_dimensions}, but the embedder's vectors have {limit}, "

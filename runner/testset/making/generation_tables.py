@@ -40,8 +40,8 @@ def show_bound(
             numbers = (
                 part.if_none_rejected.n_requests,
                 part.if_none_rejected.tokens.n_all,
-                part.most.n_requests,
-                part.most.tokens.n_all,
+                part.maximum.n_requests,
+                part.maximum.tokens.n_all,
             )
             table.add_row(escape(part.name), *(f"{number:,}" for number in numbers))
         console.print(table)
@@ -52,7 +52,9 @@ def show_bound(
         soft_wrap=True,
     )
     console.print(
-        _bound_line("at most:         ", total([part.most for part in parts]), currency), markup=False, soft_wrap=True
+        _bound_line("at most:         ", total([part.maximum for part in parts]), currency),
+        markup=False,
+        soft_wrap=True,
     )
 
 

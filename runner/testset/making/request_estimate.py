@@ -43,13 +43,13 @@ class BoundPart:
     """The bounds of one part of a run.
 
     `if_none_rejected` assumes that the first drafts pass, that every reply is readable, and that all topics have
-    equally many documents. `most` assumes as many tries as allowed, a correction of each draft, and as many attempts
+    equally many documents. `maximum` assumes as many tries as allowed, a correction of each draft, and as many attempts
     per reply as allowed.
     """
 
     name: str
     if_none_rejected: RequestEstimate
-    most: RequestEstimate
+    maximum: RequestEstimate
 
 
 def estimate_requests(settings: GenerationSettings, documents: Documents, topics: Sequence[Topic]) -> list[BoundPart]:
@@ -57,10 +57,10 @@ def estimate_requests(settings: GenerationSettings, documents: Documents, topics
 
     `topics` may be empty if they have yet to be drafted. The largest possible number of them counts then.
     """
-    n_most_documents = min(len(documents), settings.waves.max_documents or len(documents))
+    max_documents = min(len(documents), settings.waves.max_documents or len(documents))
     tree, voting = settings.topics.tree, settings.topics.voting
     n_topics = len(topics) or int(getattr(tree, "n_topics", 1))
-    n_documents_needed = _n_documents_needed(settings, n_most_documents, n_topics)
+    n_documents_needed = _n_documents_needed(settings, max_documents, n_topics)
     sizes = _Sizes(settings, documents, topics)
     parts: list[BoundPart] = []
     if tree and tree.llm and not topics:
@@ -69,9 +69,9 @@ def estimate_requests(settings: GenerationSettings, documents: Documents, topics
     voters = {**voting.voters, ADJUDICATOR: voting.adjudicator} if voting else {}
     for name, voter in voters.items():
         requests = Counter({1: 0 if name == ADJUDICATOR else n_documents_needed})
-        parts.append(sizes.part(f"vote: {name}", voter, voter.llm, requests, n_most_documents))
+        parts.append(sizes.part(f"vote: {name}", voter, voter.llm, requests, max_documents))
     n_requested = n_topics * settings.per_cell
-    n_tries = min(n_requested * settings.waves.most_tries, n_most_documents * settings.evidence.most_sets)
+    n_tries = min(n_requested * settings.waves.most_tries, max_documents * settings.evidence.most_sets)
     for name, task in settings.tasks.items():
         if task.llm:
             requests = Counter({task.n_documents: n_requested * task.n_requests})
@@ -84,8 +84,8 @@ def estimate_requests(settings: GenerationSettings, documents: Documents, topics
             requests = Counter()
             for draft in drafts:
                 requests[len(draft.evidence.extracts)] += n_requested * _n_requests(gate, draft)
-            n_most = 2 * n_tries * len(drafts) * gate.n_requests
-            parts.append(sizes.part(f"gate: {name}", gate, gate.llm, requests, n_most))
+            max_requests = 2 * n_tries * len(drafts) * gate.n_requests
+            parts.append(sizes.part(f"gate: {name}", gate, gate.llm, requests, max_requests))
     return parts
 
 
@@ -119,8 +119,8 @@ def _n_requests(gate: DraftGate, draft: Draft) -> int:
     """Return the number of requests about a draft."""
     if not gate.applies_to(draft):
         return 0
-    most_documents = int(getattr(gate, "most_documents", 0))  # a gate that asks about each document has this number
-    return gate.n_requests * len(draft.gold) // most_documents if most_documents else gate.n_requests
+    max_documents = int(getattr(gate, "most_documents", 0))  # a gate that asks about each document has this number
+    return gate.n_requests * len(draft.gold) // max_documents if max_documents else gate.n_requests
 
 
 def total(bounds: Sequence[RequestEstimate]) -> RequestEstimate:
@@ -143,9 +143,11 @@ class _Sizes:
         self._mean_characters = n_characters / max(1, len(documents))
         self._bytes_of_character = n_bytes / n_characters
         self._n_bytes_of_topics = sum(len(text.encode()) for topic in topics for text in _texts(topic))
-        self._most_documents = max(task.n_documents for task in settings.tasks.values())
+        self._max_documents = max(task.n_documents for task in settings.tasks.values())
 
-    def part(self, name: str, component: object, llm: LLM, n_of_pieces: Mapping[int, int], n_most: int) -> BoundPart:
+    def part(
+        self, name: str, component: object, llm: LLM, n_of_pieces: Mapping[int, int], max_requests: int
+    ) -> BoundPart:
         """Return the bounds of one component. `n_of_pieces` maps the number of document pieces in a request to the
         number of such requests if no draft is rejected.
         """
@@ -156,7 +158,7 @@ class _Sizes:
             self._bound(llm, n_bytes + self._n_typical_bytes(component, n_pieces), n)
             for n_pieces, n in n_of_pieces.items()
         ]
-        return BoundPart(name, total(bounds), self._bound(llm, n_bytes + n_longest, n_most * n_attempts))
+        return BoundPart(name, total(bounds), self._bound(llm, n_bytes + n_longest, max_requests * n_attempts))
 
     def _n_longest_characters(self, component: object) -> int:
         """Return the characters of documents in the component's longest request."""
@@ -165,7 +167,7 @@ class _Sizes:
         if isinstance(component, DraftedTopics):
             return component.n_documents * (component.n_characters + MAX_NAME_CHARACTERS)
         n_distractors = int(getattr(component, "n_distractors", 0))
-        return max(self._most_documents * _TIMES_SHOWN, n_distractors) * self._settings.evidence.n_characters
+        return max(self._max_documents * _TIMES_SHOWN, n_distractors) * self._settings.evidence.n_characters
 
     def _n_typical_bytes(self, component: object, n_pieces: int) -> int:
         """Return the bytes of documents in a typical request of the component."""

@@ -17,13 +17,13 @@ MatrixField = tuple[str, str]
 class GenerationRequest:
     """The requested number of samples per cell, and the limits on evidence.
 
-    At most `most_tries` evidence sets are tried per sample. The tasks in `removing` use only the removable documents.
+    At most `max_tries` evidence sets are tried per sample. The tasks in `removing` use only the removable documents.
     """
 
     tasks: tuple[str, ...]
     topics: tuple[str, ...]
     per_cell: int
-    most_tries: int
+    max_tries: int
     min_documents: int = 1
     removing: frozenset[str] = frozenset()
 
@@ -34,8 +34,8 @@ class GenerationRequest:
 
     @property
     def n_tries(self) -> int:
-        """Highest number of evidence sets that are tried for one cell."""
-        return self.per_cell * self.most_tries
+        """Maximum number of evidence sets that are tried for one cell."""
+        return self.per_cell * self.max_tries
 
 
 @dataclass

@@ -26,9 +26,9 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     counts: Counter[str] = Counter()
     read = manifests.read_small
 
-    def counted(path: Path, most_bytes: int) -> bytes:
+    def counted(path: Path, max_bytes: int) -> bytes:
         counts[path.parents[2].name] += 1
-        return read(path, most_bytes)
+        return read(path, max_bytes)
 
     monkeypatch.setattr(manifests, "read_small", counted)
     return counts

@@ -91,7 +91,7 @@ class TestPreset:
         assert asked < 6 + 240
         distinct = {json.dumps(request["messages"]) for request in server.requests}
         n_lost = asked - len(distinct)
-        assert n_lost <= 2 * 2 * server.most_at_once, "a kill loses those on their way, and replies just received"
+        assert n_lost <= 2 * 2 * server.max_at_once, "a kill loses those on their way, and replies just received"
 
         assert run_command(tmp_path, *whole).returncode == 0
         assert len(server.requests) == asked

@@ -29,7 +29,7 @@ def parts() -> dict[str, BoundPart]:
 
 def test_request_bound_includes_retries_of_unreadable_votes(parts: dict[str, BoundPart]) -> None:
     for name in ("reader", "subject", "question", "adjudicator"):
-        assert parts[f"vote: {name}"].most.n_requests == 3 * N_DOCUMENTS
+        assert parts[f"vote: {name}"].maximum.n_requests == 3 * N_DOCUMENTS
 
 
 def test_smooth_bound_does_not_vote_on_all_documents(parts: dict[str, BoundPart]) -> None:
@@ -44,14 +44,14 @@ def test_gate_request_bound_counts_applicable_drafts(parts: dict[str, BoundPart]
     assert parts["gate: supported"].if_none_rejected.n_requests == n_each
     assert parts["gate: inspection"].if_none_rejected.n_requests == 3 * n_each
     assert parts["gate: each_document"].if_none_rejected.n_requests == 2 * (2 + 3) * n_each
-    assert parts["gate: each_document"].most.n_requests > 2 * (2 + 3) * n_each * 4
+    assert parts["gate: each_document"].maximum.n_requests > 2 * (2 + 3) * n_each * 4
 
 
 def test_token_bound_depends_on_document_lengths(parts: dict[str, BoundPart]) -> None:
     voting, writing = parts["vote: reader"].if_none_rejected, parts["draft: three_documents"].if_none_rejected
     assert 600 < voting.tokens.n_prompt / voting.n_requests < 600 + 1000
     assert 3 * 600 < writing.tokens.n_prompt / writing.n_requests < 3 * 600 + 2000
-    most = parts["vote: reader"].most
+    most = parts["vote: reader"].maximum
     assert most.tokens.n_prompt / most.n_requests > 4000 + 2 * 2000  # a long text, and two replies shown again
 
 

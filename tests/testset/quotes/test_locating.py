@@ -90,9 +90,7 @@ def test_gold_is_widened_until_unique_in_the_document() -> None:
 
 
 def test_gold_that_occurs_twice_is_ambiguous() -> None:
-    assert (
-        _rejected(locate(_draft(Quote((2,)), extracts=(_extract("fund"),)), TEXTS, most_added=0)) == "quote_ambiguous"
-    )
+    assert _rejected(locate(_draft(Quote((2,)), extracts=(_extract("fund"),)), TEXTS, max_added=0)) == "quote_ambiguous"
     alone = (_extract("bank", 3, 11),)
     assert _rejected(locate(_draft(Quote((1,)), extracts=alone), TEXTS)) == "quote_ambiguous"
 

@@ -20,8 +20,10 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "spent"
 
 
-def admitted(ledger: Ledger, most: Tokens = MAX_TOKENS, price: Price | None = PRICE, timeout_s: float = 60.0) -> bool:
-    return ledger.admit(most, price, timeout_s) == 0
+def admitted(
+    ledger: Ledger, max_tokens: Tokens = MAX_TOKENS, price: Price | None = PRICE, timeout_s: float = 60.0
+) -> bool:
+    return ledger.admit(max_tokens, price, timeout_s) == 0
 
 
 def test_new_ledger_has_no_spending(path: Path) -> None:
