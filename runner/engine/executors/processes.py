@@ -232,7 +232,7 @@ class _Processes(Workers):
         self._max_workers = max_workers
         self._resources = resources
         self._n_cores = max(n_cores(), n_workers)
-        self._places: list[_WorkerSlot] = []
+        self._slots: list[_WorkerSlot] = []
         self._idle: list[_WorkerSlot] = []
         self._n_free_cores = self._n_cores
         self._n_losses: Counter[str] = Counter()
@@ -241,18 +241,18 @@ class _Processes(Workers):
 
     def _grow(self, n_workers: int) -> None:
         try:
-            while len(self._places) < n_workers:
-                place = _WorkerSlot(self._start)
-                self._places.append(place)
-                self._idle.append(place)
-                place.start()
+            while len(self._slots) < n_workers:
+                slot = _WorkerSlot(self._start)
+                self._slots.append(slot)
+                self._idle.append(slot)
+                slot.start()
         except BaseException:
             with endings_deferred():
                 self.stop()
             raise
 
     def extend(self, stages: Stages) -> bool:
-        n_workers = max(len(self._places), min(self._max_workers, len(stages)))
+        n_workers = max(len(self._slots), min(self._max_workers, len(stages)))
         if n_workers > self._n_cores or not _are_ours(stages):
             return False
         try:
@@ -260,17 +260,17 @@ class _Processes(Workers):
         except (pickle.PicklingError, TypeError, AttributeError):  # forked workers need no pickled stages
             return False
         self._start = replace(self._start, stages=self._start.stages.extend(stages))
-        for place in self._places:
-            place.extend(self._start, pickled_stages)
+        for slot in self._slots:
+            slot.extend(self._start, pickled_stages)
         self._grow(n_workers)
         return True
 
     def room_for(self, stage: AnyStage) -> StartPriority:
         if not self._idle or self._cores_for(stage) > self._n_free_cores or self._must_wait_for_last_try(stage):
             return StartPriority.NONE
-        if fitting := [place for place in self._idle if stage.models <= place.models]:
+        if fitting := [slot for slot in self._idle if stage.models <= slot.models]:
             return StartPriority.READY if self.near(stage) in (None, *fitting) else StartPriority.FAR
-        return StartPriority.AGAIN if any(stage.models <= place.models for place in self._places) else StartPriority.NEW
+        return StartPriority.AGAIN if any(stage.models <= slot.models for slot in self._slots) else StartPriority.NEW
 
     def near(self, stage: AnyStage) -> "_WorkerSlot | None":
         """Return the worker that computed the latest of the stage's inputs."""
@@ -281,21 +281,21 @@ class _Processes(Workers):
 
     def submit(self, stage: AnyStage) -> None:
         nearest = self.near(stage)
-        best = max(self._idle, key=lambda place: (stage.models <= place.models, place is nearest, not place.models))
+        best = max(self._idle, key=lambda slot: (stage.models <= slot.models, slot is nearest, not slot.models))
         self._idle.remove(best)
         self._n_free_cores -= self._cores_for(stage)
         best.take(stage)
 
     def _cores_for(self, stage: AnyStage) -> int:
         """Return the cores for a stage. A stage that requests more than there are gets all of them."""
-        return min(self._requested_cores(stage) or self._n_cores // len(self._places), self._n_cores)
+        return min(self._requested_cores(stage) or self._n_cores // len(self._slots), self._n_cores)
 
     def _requested_cores(self, stage: AnyStage) -> int:
         return find_resources(stage, self._resources).cpus
 
     @property
     def _running_stages(self) -> list[AnyStage]:
-        return [place.stage for place in self._places if place.stage]
+        return [slot.stage for slot in self._slots if slot.stage]
 
     def _must_wait_for_last_try(self, stage: AnyStage) -> bool:
         """Return True if the stage must wait, because a last try runs alone: it may need all memory of the machine."""
@@ -305,50 +305,50 @@ class _Processes(Workers):
     def hand_out(self) -> None:
         """Start the submitted stages. A stage that runs alone may use all cores."""
         is_alone = len(self._running_stages) == 1
-        for place in self._places:
-            if place.stage and not place.has_begun:
-                has_all = is_alone and not self._requested_cores(place.stage)
-                n_threads = self._n_cores if has_all else self._cores_for(place.stage)
-                place.begin(min(n_threads, n_cores()))
+        for slot in self._slots:
+            if slot.stage and not slot.has_begun:
+                has_all = is_alone and not self._requested_cores(slot.stage)
+                n_threads = self._n_cores if has_all else self._cores_for(slot.stage)
+                slot.begin(min(n_threads, n_cores()))
 
     def wait_for_outcomes(self) -> Sequence[StageRun | LostStage]:
-        places = {place.tasks: place for place in self._places if place.tasks}
-        return [each for tasks in wait(list(places)) if (each := self._receive(places[tasks]))]  # type: ignore[index]
+        slots = {slot.tasks: slot for slot in self._slots if slot.tasks}
+        return [each for tasks in wait(list(slots)) if (each := self._receive(slots[tasks]))]  # type: ignore[index]
 
-    def _receive(self, place: _WorkerSlot) -> StageRun | LostStage | None:
-        assert place.tasks is not None, "its pipe is readable"
+    def _receive(self, slot: _WorkerSlot) -> StageRun | LostStage | None:
+        assert slot.tasks is not None, "its pipe is readable"
         try:
-            run: StageRun | Exception = place.tasks.recv()
+            run: StageRun | Exception = slot.tasks.recv()
         except (EOFError, OSError):
-            return self._record_death(place)
+            return self._record_death(slot)
         if isinstance(run, MemoryError):  # the process may hold the memory that the next stage needs
-            return self._record_death(place, f"a worker process ran out of memory. {_LESS_WORK}")
+            return self._record_death(slot, f"a worker process ran out of memory. {_LESS_WORK}")
         if isinstance(run, Exception):
             raise run
-        self._free(place)
+        self._free(slot)
         self._n_losses.pop(run.key, None)
-        self._computed[run.key] = len(self._computed), place
+        self._computed[run.key] = len(self._computed), slot
         return run
 
-    def _record_death(self, place: _WorkerSlot, reason: str = "") -> LostStage | None:
-        exit_code = place.clear()
-        stage = self._free(place)
+    def _record_death(self, slot: _WorkerSlot, reason: str = "") -> LostStage | None:
+        exit_code = slot.clear()
+        stage = self._free(slot)
         if stage is None:  # the worker was killed while idle
             return None
         self._n_losses[stage.key] += 1
         return LostStage(stage.key, (reason or _describe_end(exit_code)) + user_code_note(stage))
 
-    def _free(self, place: _WorkerSlot) -> AnyStage | None:
+    def _free(self, slot: _WorkerSlot) -> AnyStage | None:
         """Remove the stage of a worker and return it, if it has one."""
-        stage, place.stage = place.stage, None
+        stage, slot.stage = slot.stage, None
         if stage:
-            self._idle.append(place)
+            self._idle.append(slot)
             self._n_free_cores += self._cores_for(stage)
         return stage
 
     def stop(self) -> None:
-        for place in self._places:
-            place.end()
+        for slot in self._slots:
+            slot.end()
 
 
 _LESS_WORK = "Try run.workers=1 or a smaller run.documents_per_block."

@@ -39,24 +39,24 @@ class RayWorkers(Workers):
         self._unmet_needs: set[Resources] = set()
         self._n_refusals_logged = 0
         self._looked_at = time.monotonic()
-        self._places = WorkerSlots(stages.values(), n_workers, resources)
+        self._slots = WorkerSlots(stages.values(), n_workers, resources)
         restart_options = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": -1}  # its state is in files
         self._driver = start_actor(DriverActor, ray.get_runtime_context().get_node_id(), restart_options, gate)
         self._news: Call = self._driver.news.remote()
         try:
-            self._places.open(stages, store, self._driver)
-            self._start_first(self._places.needed_resources(next(iter(stages.values()))))
+            self._slots.open(stages, store, self._driver)
+            self._start_first(self._slots.needed_resources(next(iter(stages.values()))))
         except BaseException:
             with endings_deferred():
                 self.stop()
             raise
 
     def _start_first(self, need: Resources) -> None:
-        self._places.start_on_each_node(need)
+        self._slots.start_on_each_node(need)
         started, has_warned = time.monotonic(), False
         while not self._n_ready:
-            if not self._places.arriving and not self._places.start_one(need):
-                raise ConfigError(list(self._places.refusals.values()) or _NO_CORE)
+            if not self._slots.arriving and not self._slots.start_one(need):
+                raise ConfigError(list(self._slots.refusals.values()) or _NO_CORE)
             self._wait_for_events()
             if time.monotonic() - started > _WARN_AFTER_S and not has_warned:
                 log.warning("waiting for room in the Ray cluster, which others may be using: see `ray status`")
@@ -64,42 +64,40 @@ class RayWorkers(Workers):
         self._log_refusals()
 
     def extend(self, stages: Stages) -> bool:
-        return self._places.extend(stages)
+        return self._slots.extend(stages)
 
     def room_for(self, stage: AnyStage) -> StartPriority:
-        need = self._places.needed_resources(stage)
-        idle = self._places.idle_for(need)
-        if any(stage.models <= place.models for place in idle):
+        need = self._slots.needed_resources(stage)
+        idle = self._slots.idle_for(need)
+        if any(stage.models <= slot.models for slot in idle):
             return StartPriority.READY
-        if not idle or (all(place.models for place in idle) and self._places.may_have_another(need)):
+        if not idle or (all(slot.models for slot in idle) and self._slots.may_have_another(need)):
             self._unmet_needs.add(need)
             return StartPriority.NONE
         return (
-            StartPriority.AGAIN
-            if any(stage.models <= place.models for place in self._places.all)
-            else StartPriority.NEW
+            StartPriority.AGAIN if any(stage.models <= slot.models for slot in self._slots.all) else StartPriority.NEW
         )
 
     def submit(self, stage: AnyStage) -> None:
-        idle = self._places.idle_for(self._places.needed_resources(stage))
-        place = max(idle, key=lambda place: (stage.models <= place.models, not place.models))
-        self._running[place.begin(stage)] = place
+        idle = self._slots.idle_for(self._slots.needed_resources(stage))
+        slot = max(idle, key=lambda slot: (stage.models <= slot.models, not slot.models))
+        self._running[slot.begin(stage)] = slot
 
     def wait_for_outcomes(self) -> Sequence[StageRun | LostStage]:
         since = time.monotonic()
         while True:
             n_ready = self._n_ready
             if time.monotonic() - self._looked_at > _LOOK_S:  # we look even while many stages end
-                self._places.look()
+                self._slots.look()
                 self._looked_at = time.monotonic()
             for need in self._unmet_needs:
-                self._places.start_for(need)
+                self._slots.start_for(need)
             outcomes = self._wait_for_events()
             self._log_refusals()
             if outcomes or self._n_ready > n_ready:
                 self._unmet_needs.clear()
                 return outcomes
-            if self._running or self._places.arriving:
+            if self._running or self._slots.arriving:
                 since = time.monotonic()
             elif time.monotonic() - since > _WAIT_FOR_NODES_S:
                 raise ComponentError(self._no_node_error())
@@ -107,7 +105,7 @@ class RayWorkers(Workers):
     def stop(self) -> None:
         import ray
 
-        self._places.close()
+        self._slots.close()
         with suppress(ray.exceptions.RayError):  # the cluster may be down already
             self._driver.close.remote()
             log_worker_lines(ray.get(self._news, timeout=_LOOK_S))
@@ -115,13 +113,13 @@ class RayWorkers(Workers):
 
     @property
     def _n_ready(self) -> int:
-        return sum(place.is_ready for place in self._places.all)
+        return sum(slot.is_ready for slot in self._slots.all)
 
     def _wait_for_events(self) -> list[StageRun | LostStage]:
         """Wait briefly for an event. Returns the outcomes of stages."""
         import ray
 
-        calls = [*self._running, *self._places.arriving, self._news]
+        calls = [*self._running, *self._slots.arriving, self._news]
         done, pending = ray.wait(calls, timeout=_LOOK_S)
         if done and pending:
             done += ray.wait(pending, num_returns=len(pending), timeout=0)[0]
@@ -132,41 +130,41 @@ class RayWorkers(Workers):
                 self._news = self._driver.news.remote()
             elif call in self._running:
                 outcomes.append(self._outcome(self._running.pop(call), call))
-            elif call in self._places.arriving:  # otherwise the worker was ended during the wait
-                self._places.advance_start(call)
+            elif call in self._slots.arriving:  # otherwise the worker was ended during the wait
+                self._slots.advance_start(call)
         return outcomes
 
-    def _outcome(self, place: RayWorkerSlot, call: Call) -> StageRun | LostStage:
+    def _outcome(self, slot: RayWorkerSlot, call: Call) -> StageRun | LostStage:
         """Return the outcome of a worker's stage. Raises errors that the worker could not return as an outcome."""
         import ray
 
-        assert place.stage is not None, "its stage was started"
+        assert slot.stage is not None, "its stage was started"
         try:
             run: StageRun | Exception = ray.get(call)
         except ray.exceptions.RayError:
-            self._places.end(place)
-            self._places.look()
-            return LostStage(place.stage.key, self._why(place))
+            self._slots.end(slot)
+            self._slots.look()
+            return LostStage(slot.stage.key, self._why(slot))
         if isinstance(run, Exception):
             raise run
-        place.stage = None
+        slot.stage = None
         return run
 
-    def _why(self, place: RayWorkerSlot) -> str:
-        if place.node.node_id not in self._places.nodes:
-            return f"the node {place.node.address}, on which it ran, left the Ray cluster"
+    def _why(self, slot: RayWorkerSlot) -> str:
+        if slot.node.node_id not in self._slots.nodes:
+            return f"the node {slot.node.address}, on which it ran, left the Ray cluster"
         return (
-            f"the worker process on node {place.node.address} was killed, most likely because memory ran out, or "
+            f"the worker process on node {slot.node.address} was killed, most likely because memory ran out, or "
             "crashed in a library. Give such stages more memory by executor.resources, or see Ray's logs on that node."
         )
 
     def _log_refusals(self) -> None:
-        for reason in list(self._places.refusals.values())[self._n_refusals_logged :]:
+        for reason in list(self._slots.refusals.values())[self._n_refusals_logged :]:
             log.warning("%s", reason)
-        self._n_refusals_logged = len(self._places.refusals)
+        self._n_refusals_logged = len(self._slots.refusals)
 
     def _no_node_error(self) -> str:
-        refused = "".join(f"\n{reason}" for reason in self._places.refusals.values())
+        refused = "".join(f"\n{reason}" for reason in self._slots.refusals.values())
         return (
             f"no node of the Ray cluster can run the next stage (see `ray status`){refused}. Start nodes, then "
             "run the same command again: finished work is cached."

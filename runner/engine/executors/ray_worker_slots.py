@@ -110,20 +110,20 @@ class WorkerSlots:
         self._check_resources(stages.values())
         self._max_workers = max(self._max_workers, self._n_workers or len(stages))
         self._pickled_more.append(ray.put(pickle.dumps((UserCode(iterate_components(stages)), stages))))
-        for place in self.all:
-            place.actor.extend.remote(self._pickled_more[-1])
+        for slot in self.all:
+            slot.actor.extend.remote(self._pickled_more[-1])
         return True
 
     def look(self) -> None:
         """Update the nodes. Ends idle workers on nodes that left; busy ones end when their loss is reported."""
         self.nodes = live_nodes()
-        for place in [place for place in self.all if place.is_idle and place.node.node_id not in self.nodes]:
-            self.end(place)
+        for slot in [slot for slot in self.all if slot.is_idle and slot.node.node_id not in self.nodes]:
+            self.end(slot)
 
     def close(self) -> None:
         """Kill all workers, and remove the probe that accepts nodes."""
-        for place in list(self.all):
-            self.end(place)
+        for slot in list(self.all):
+            self.end(slot)
         self._acceptance.close()
 
     def needed_resources(self, stage: AnyStage) -> Resources:
@@ -156,25 +156,25 @@ class WorkerSlots:
         """Return idle workers that fit. Workers meant for other stages are included only if no better one can be
         started.
         """
-        idle = [place for place in self.all if place.is_idle and has_room(need, place.room)]
-        meant = [place for place in idle if place.is_meant_for(need)]
+        idle = [slot for slot in self.all if slot.is_idle and has_room(need, slot.room)]
+        meant = [slot for slot in idle if slot.is_meant_for(need)]
         return meant or ([] if self._could_start(need) else idle)
 
     def may_have_another(self, need: Resources) -> bool:
         """Return True if another worker is starting or could be started."""
-        return any(not place.is_ready and place.is_meant_for(need) for place in self.all) or self._could_start(need)
+        return any(not slot.is_ready and slot.is_meant_for(need) for slot in self.all) or self._could_start(need)
 
     def start_for(self, need: Resources) -> None:
         """Start as many workers as there are for this need, at least one. Does nothing while some are starting.
 
         If no worker fits and there is no room for one, idle workers are replaced.
         """
-        meant = [place for place in self.all if place.is_meant_for(need)]
-        if all(place.is_ready for place in meant):
+        meant = [slot for slot in self.all if slot.is_meant_for(need)]
+        if all(slot.is_ready for slot in meant):
             for _ in range(max(1, len(meant))):
                 if not self.start_one(need):
                     break
-        if not any(has_room(need, place.room) for place in self.all):
+        if not any(has_room(need, slot.room) for slot in self.all):
             self._replace_idle(need)
 
     def start_on_each_node(self, need: Resources) -> None:
@@ -194,35 +194,35 @@ class WorkerSlots:
         """Advance the start of a worker: it reports its versions, and after acceptance it receives its input."""
         import ray
 
-        place = self.arriving.pop(call)
+        slot = self.arriving.pop(call)
         try:
             facts = ray.get(call)
         except ray.exceptions.RayTaskError as error:
-            self._refuse(place.node, _start_error(place.node, error.cause))
+            self._refuse(slot.node, _start_error(slot.node, error.cause))
         except ray.exceptions.RayError as error:
-            self.end(place)
-            self._n_deaths[place.node.node_id] += 1
-            if self._n_deaths[place.node.node_id] == _N_STARTS:
-                self._refuse(place.node, _start_error(place.node, error))
+            self.end(slot)
+            self._n_deaths[slot.node.node_id] += 1
+            if self._n_deaths[slot.node.node_id] == _N_STARTS:
+                self._refuse(slot.node, _start_error(slot.node, error))
         else:
             if facts is None:
-                place.is_ready = True
-            elif refusal := self._acceptance.refusal(place.node, facts):
-                self._refuse(place.node, refusal)
+                slot.is_ready = True
+            elif refusal := self._acceptance.refusal(slot.node, facts):
+                self._refuse(slot.node, refusal)
             else:
-                self.arriving[place.actor.load.remote(self._pickled_work, self._driver, place.room.cpus)] = place
+                self.arriving[slot.actor.load.remote(self._pickled_work, self._driver, slot.room.cpus)] = slot
 
-    def end(self, place: RayWorkerSlot) -> None:
+    def end(self, slot: RayWorkerSlot) -> None:
         """Kill a worker, ready or not, and release its resources."""
-        end_actor(place.actor)
-        self.all.remove(place)
-        self.arriving = {call: each for call, each in self.arriving.items() if each is not place}
+        end_actor(slot.actor)
+        self.all.remove(slot)
+        self.arriving = {call: each for call, each in self.arriving.items() if each is not slot}
 
     def _refuse(self, node: Node, reason: str) -> None:
         self.refusals.setdefault(node.node_id, reason)
-        for place in self._places_on(node):
-            if not place.is_ready:
-                self.end(place)
+        for slot in self._slots_on(node):
+            if not slot.is_ready:
+                self.end(slot)
 
     def _could_start(self, need: Resources) -> bool:
         return bool(self._nodes_with_room(need))
@@ -235,24 +235,24 @@ class WorkerSlots:
     def _usable_nodes(self) -> Iterator[Node]:
         return (node for node_id, node in self.nodes.items() if node_id not in self.refusals)
 
-    def _places_on(self, node: Node) -> list[RayWorkerSlot]:
-        return [place for place in self.all if place.node.node_id == node.node_id]
+    def _slots_on(self, node: Node) -> list[RayWorkerSlot]:
+        return [slot for slot in self.all if slot.node.node_id == node.node_id]
 
     def _free_resources(self, node: Node) -> Resources:
-        return subtract_resources(node.has, (place.room for place in self._places_on(node)))
+        return subtract_resources(node.has, (slot.room for slot in self._slots_on(node)))
 
     def _replace_idle(self, need: Resources) -> None:
         """End idle workers, first those without models, until a node has room for another worker, and start it."""
         for node in self._usable_nodes():
             idle_here = sorted(
-                (place for place in self._places_on(node) if place.is_idle), key=lambda place: len(place.models)
+                (slot for slot in self._slots_on(node) if slot.is_idle), key=lambda slot: len(slot.models)
             )
-            busy = (place.room for place in self._places_on(node) if place not in idle_here)
+            busy = (slot.room for slot in self._slots_on(node) if slot not in idle_here)
             if has_room(need, subtract_resources(node.has, busy)):
-                for place in [*idle_here, *(place for place in self.all if place.is_idle and place not in idle_here)]:
+                for slot in [*idle_here, *(slot for slot in self.all if slot.is_idle and slot not in idle_here)]:
                     if self._could_start(need):
                         break
-                    self.end(place)
+                    self.end(slot)
                 self.start_one(need)
                 return
 
@@ -260,9 +260,9 @@ class WorkerSlots:
         actor = start_actor(RayWorker, node.node_id, as_options(room), str(Path.cwd()))
         for more in self._pickled_more:
             actor.extend.remote(more)
-        place = RayWorkerSlot(node, room, actor)
-        self.all.append(place)
-        self.arriving[actor.node_facts.remote(self._acceptance.packages, self._acceptance.probe)] = place
+        slot = RayWorkerSlot(node, room, actor)
+        self.all.append(slot)
+        self.arriving[actor.node_facts.remote(self._acceptance.packages, self._acceptance.probe)] = slot
 
 
 def _describe_missing(kind: str, need: Resources) -> str:

@@ -23,7 +23,7 @@ class Scripted(Workers):
     """Runs nothing: stages end as `ends` says for their kind (one for each try), and well if it says nothing."""
 
     ends: Mapping[str, list[str]] = field(default_factory=dict)
-    n_places: int = 1
+    n_slots: int = 1
     rooms: Mapping[str, StartPriority] = field(default_factory=dict)
     begun: list[str] = field(default_factory=list)
     n_looks: int = 0
@@ -35,9 +35,7 @@ class Scripted(Workers):
     def room_for(self, stage: AnyStage) -> StartPriority:
         self.n_looks += 1
         return (
-            self.rooms.get(stage.kind, StartPriority.READY)
-            if len(self._running) < self.n_places
-            else StartPriority.NONE
+            self.rooms.get(stage.kind, StartPriority.READY) if len(self._running) < self.n_slots else StartPriority.NONE
         )
 
     def submit(self, stage: AnyStage) -> None:
@@ -108,7 +106,7 @@ class TestOrder:
 
     def test_next_stage_is_found_in_constant_time(self, store: Store) -> None:
         stages = [Number(n) for n in range(3000)]
-        workers = Scripted(n_places=2)
+        workers = Scripted(n_slots=2)
         assert len(list(run_stages(stages, store, Given(workers)))) == 3000
         assert workers.n_looks < 3 * len(stages)
 
@@ -116,15 +114,15 @@ class TestOrder:
         class Growing(Scripted):
             """Has a place only after a while."""
 
-            n_places = 0
+            n_slots = 0
 
             def wait_for_outcomes(self) -> Sequence[StageRun | LostStage]:
                 if self._running:
                     return super().wait_for_outcomes()
-                self.n_places += 1
+                self.n_slots += 1
                 return []
 
-        assert errors(Growing(n_places=0), store) == dict.fromkeys(("source", "left", "right", "top"), "")
+        assert errors(Growing(n_slots=0), store) == dict.fromkeys(("source", "left", "right", "top"), "")
 
 
 class TestLosses:
@@ -137,7 +135,7 @@ class TestLosses:
         assert caplog.messages == ["left: its machine is gone; trying it again"] * 2
 
     def test_stage_fails_with_its_dependents_after_three_lost_workers(self, store: Store) -> None:
-        workers = Scripted({"left": ["lost"] * 3, "right": ["lost"] * 2}, n_places=2)
+        workers = Scripted({"left": ["lost"] * 3, "right": ["lost"] * 2}, n_slots=2)
         told = "left: its machine is gone; it was tried 3 times"
         assert errors(workers, store) == {"source": "", "left": told, "right": "", "top": told}
         assert "top" not in workers.begun
@@ -164,13 +162,13 @@ class TestLosses:
                 return [StageRun(stage.key, stage.kind)]
 
         pending = {first.key, second.key, third.key}
-        runs = list(run_stages([first, second, third], store, Given(Apart(n_places=2))))
+        runs = list(run_stages([first, second, third], store, Given(Apart(n_slots=2))))
         assert {run.key: run.error for run in runs} == dict.fromkeys((first.key, second.key, third.key), "")
 
 
 class TestEnds:
     def test_budget_ends_the_schedule_after_running_stages(self, store: Store) -> None:
-        workers = Scripted({"left": ["budget"]}, n_places=2)
+        workers = Scripted({"left": ["budget"]}, n_slots=2)
         with pytest.raises(BudgetReached, match="budget"):
             list(run_stages(diamond(), store, Given(workers)))
         assert workers.begun == ["source", "left", "right"]
@@ -229,7 +227,7 @@ class TestSteering:
         assert not steering.paused
 
     def test_running_stages_finish_during_a_pause(self, store: Store) -> None:
-        workers = Scripted(n_places=2)
+        workers = Scripted(n_slots=2)
         steering = Steered([(False, ()), (False, ()), (True, ()), (True, ()), (False, ())])
         assert [kind for kind, _ in steered(workers, store, steering)] == ["source", "left", "right", "top"]
         assert [kinds for paused, kinds in steering.seen if paused] == [["right"], []]
@@ -242,7 +240,7 @@ class TestSteering:
         assert workers.begun == ["source", "right"]
 
     def test_running_stage_that_is_stopped_finishes(self, store: Store) -> None:
-        workers = Scripted(n_places=2)
+        workers = Scripted(n_slots=2)
         _, left, right, top = diamond()
         looks = [(False, ()), (False, ()), (False, {left.key, right.key, top.key}), (False, ())]
         assert steered(workers, store, Steered(looks)) == [
