@@ -29,7 +29,7 @@ _MATRIX = 8192
 
 
 @dataclass(frozen=True)
-class Compared:
+class SpeedComparison:
     """Seconds for the same texts, the best of several rounds each. `largest_difference` is over all dimensions."""
 
     n_texts: int
@@ -65,7 +65,7 @@ def measure(settings: Settings) -> list[Measure]:
     return measures
 
 
-def on_cpu(settings: Settings) -> dict[str, Compared]:
+def on_cpu(settings: Settings) -> dict[str, SpeedComparison]:
     """Compare both on one thread, in seconds of its core."""
     import torch
 
@@ -84,7 +84,7 @@ def on_cpu(settings: Settings) -> dict[str, Compared]:
     return {name: _compare(folder, own, "cpu", "float32", time.process_time) for name, own in texts.items()}
 
 
-def token_weights(settings: Settings) -> Compared:
+def token_weights(settings: Settings) -> SpeedComparison:
     """Compare our encoder with `SparseEncoder.encode_document`, on one thread."""
     import torch
     from sentence_transformers import SparseEncoder
@@ -115,7 +115,7 @@ def token_weights(settings: Settings) -> Compared:
     return _in_turns(encode, weigh, texts, own.count_chunk_tokens(texts), time.process_time)
 
 
-def token_vectors(settings: Settings) -> Compared:
+def token_vectors(settings: Settings) -> SpeedComparison:
     """Compare our encoder with `MultiVectorEncoder.encode_document`, on one thread."""
     import torch
     from sentence_transformers import MultiVectorEncoder
@@ -154,7 +154,7 @@ def _texts_and_bert(settings: Settings, architecture: str) -> tuple[list[str], P
     return _pick_evenly(_chunks(documents, 128), n), folder
 
 
-def on_gpu(settings: Settings) -> Compared | None:
+def on_gpu(settings: Settings) -> SpeedComparison | None:
     """Compare both on the GPU. Return None if the machine has no GPU."""
     import torch
 
@@ -181,7 +181,7 @@ def _pick_evenly(texts: Sequence[str], n: int) -> list[str]:
     return distinct[:: max(1, len(distinct) // n)][:n]
 
 
-def _compare(folder: Path, texts: list[str], device: str, dtype: str, clock: Callable[[], float]) -> Compared:
+def _compare(folder: Path, texts: list[str], device: str, dtype: str, clock: Callable[[], float]) -> SpeedComparison:
     import torch
     from sentence_transformers import SentenceTransformer
 
@@ -208,7 +208,7 @@ def _in_turns(
     texts: list[str],
     n_tokens: NDArray[np.int64],
     clock: Callable[[], float],
-) -> Compared:
+) -> SpeedComparison:
     """Run the package and our encoder in turns, so that they see the same state of the machine."""
     seconds: dict[Callable[[list[str]], NDArray[np.float32]], list[float]] = {encode: [], embed: []}
     found = {}
@@ -220,10 +220,10 @@ def _in_turns(
         seconds[work].append(clock() - started)
     difference = float(np.abs(found[encode] - found[embed]).max())
     n_read = int(np.minimum(n_tokens, MAX_TOKENS).sum())
-    return Compared(len(texts), n_read, min(seconds[encode]), min(seconds[embed]), difference)
+    return SpeedComparison(len(texts), n_read, min(seconds[encode]), min(seconds[embed]), difference)
 
 
-def _flops(compared: Compared, *, n_layers: int, n_dimensions: int) -> float:
+def _flops(compared: SpeedComparison, *, n_layers: int, n_dimensions: int) -> float:
     """Return the operations of the matrix products of all tokens: 12 d^2 weights per layer, and the attention to their
     text.
     """

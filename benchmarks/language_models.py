@@ -23,7 +23,7 @@ _PACKAGE_ROWS = 16
 
 
 @dataclass(frozen=True)
-class Compared:
+class SpeedComparison:
     """Tokens written per second, and the number of answers that both wrote alike."""
 
     own: float
@@ -49,7 +49,7 @@ def measure(settings: Settings) -> list[Measure]:
     return measures + (gpu.measures("Qwen2-7B's size on a GPU") if gpu else [])
 
 
-def on_cpu(settings: Settings) -> Compared:
+def on_cpu(settings: Settings) -> SpeedComparison:
     """Compare both on one thread, in seconds of its core."""
     import torch
 
@@ -58,7 +58,7 @@ def on_cpu(settings: Settings) -> Compared:
     return _compare(folder, _prompts(settings, "cpu"), "cpu", "float32", time.process_time)
 
 
-def on_gpu(settings: Settings) -> Compared | None:
+def on_gpu(settings: Settings) -> SpeedComparison | None:
     """Compare both on the GPU. Return None if the machine has no GPU."""
     import torch
 
@@ -76,7 +76,9 @@ def _prompts(settings: Settings, device: str) -> list[str]:
     return [text[: 50 + 350 * number * 7 % n // n] + f" {number}" for number, text in enumerate(documents)]
 
 
-def _compare(folder: Path, prompts: Sequence[str], device: str, dtype: str, clock: Callable[[], float]) -> Compared:
+def _compare(
+    folder: Path, prompts: Sequence[str], device: str, dtype: str, clock: Callable[[], float]
+) -> SpeedComparison:
     import torch
     from transformers import pipeline
 
@@ -108,4 +110,4 @@ def _compare(folder: Path, prompts: Sequence[str], device: str, dtype: str, cloc
         seconds.append(clock() - started)
     n_equal = sum(texts[0][name].strip() == text.strip() for name, text in texts[1].items())
     n_tokens = len(prompts) * n_written
-    return Compared(n_tokens / seconds[1], n_tokens / seconds[0], n_equal, len(prompts))
+    return SpeedComparison(n_tokens / seconds[1], n_tokens / seconds[0], n_equal, len(prompts))

@@ -59,7 +59,7 @@ KINDS: dict[str, Callable[[Generator, tuple[int, ...]], Scores]] = {
 
 
 @dataclass(frozen=True)
-class Raced:
+class RaceOutcome:
     """A finished race: by how much the best finisher is worse than the winner, for each target, and the share asked.
 
     With costs, a loss is the largest one over the cells that cost no more than each.
@@ -79,7 +79,9 @@ class Raced:
         return self.loss > 0
 
 
-def run_race(scores: Scores, rules: RaceRules, members: Members | None = None, costs: Scores | None = None) -> Raced:
+def run_race(
+    scores: Scores, rules: RaceRules, members: Members | None = None, costs: Scores | None = None
+) -> RaceOutcome:
     """Return the race over scores in [0, 1], float64[n_samples, n_cells], in their order. See `Races`."""
     race = replay(scores, rules, members, costs)
     targets = [scores] if members is None else [scores[own] for own in members.T]
@@ -88,10 +90,10 @@ def run_race(scores: Scores, rules: RaceRules, members: Members | None = None, c
     for means in (own.mean(axis=0) for own in targets):
         allowed = [np.ones(len(means), dtype=np.bool_) if costs is None else costs <= level for level in levels]
         losses.append(max(means[own].max() - means[own & race.live].max(initial=-1.0) for own in allowed))
-    return Raced(tuple(losses), race.share)
+    return RaceOutcome(tuple(losses), race.share)
 
 
-def simulate_race(kind: str, random: Generator, rules: RaceRules, mode: str = "") -> Raced:
+def simulate_race(kind: str, random: Generator, rules: RaceRules, mode: str = "") -> RaceOutcome:
     """Return the race over one simulated sweep. The noise is scaled to [0, 1].
 
     `mode` is "targets" for three subsets in addition to all samples, and "cost" for two cells of every cost, the
@@ -113,7 +115,7 @@ def forecast(scores: Scores) -> tuple[float, float]:
     return float(np.median(behind)), float(np.mean([share_asked(z, ALPHA) for z in behind]))
 
 
-def replays(scores: Scores, rules: RaceRules, n_orders: int = N_ORDERS) -> list[Raced]:
+def replays(scores: Scores, rules: RaceRules, n_orders: int = N_ORDERS) -> list[RaceOutcome]:
     """Return races over the same scores in random orders."""
     random = np.random.default_rng(len(scores))
     return [run_race(random.permutation(scores), rules) for _ in range(n_orders)]
@@ -151,7 +153,7 @@ def _of_sweep(name: str, scores: Scores, margins: Sequence[float]) -> Iterator[M
         yield Measure(f"{own}: asked", float(np.mean([each.share for each in races])), "", detail, bound)
 
 
-def _rates(name: str, detail: str, races: Sequence[Raced], margin: float) -> Iterator[Measure]:
+def _rates(name: str, detail: str, races: Sequence[RaceOutcome], margin: float) -> Iterator[Measure]:
     if margin:
         worse = float(np.mean([each.loss > margin for each in races]))
         largest = max(each.loss for each in races)

@@ -28,7 +28,7 @@ Pair = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Compared:
+class SpeedComparison:
     """Seconds for the same pairs, the best of several rounds each. `largest_difference` is over all scores."""
 
     n_pairs: int
@@ -52,7 +52,7 @@ def measure(settings: Settings) -> list[Measure]:
     return measures + [own.measure(f"on a GPU: {name}", "of the clock") for name, own in on_a_gpu.items()]
 
 
-def on_cpu(settings: Settings) -> dict[str, Compared]:
+def on_cpu(settings: Settings) -> dict[str, SpeedComparison]:
     """Compare both on one thread, in seconds of its core."""
     import torch
 
@@ -60,7 +60,7 @@ def on_cpu(settings: Settings) -> dict[str, Compared]:
     return _compare_sizes(settings, 4 * settings.scale.n_subset_items, 6, 384, "cpu", "float32", time.process_time)
 
 
-def on_gpu(settings: Settings) -> dict[str, Compared]:
+def on_gpu(settings: Settings) -> dict[str, SpeedComparison]:
     """Compare both on the GPU. Return nothing if the machine has no GPU."""
     import torch
 
@@ -78,7 +78,7 @@ def _compare_sizes(
     device: str,
     dtype: str,
     clock: Callable[[], float],
-) -> dict[str, Compared]:
+) -> dict[str, SpeedComparison]:
     """Compare chunks of one size, and of several sizes, whose lengths differ more."""
     documents = crud_rag.documents(settings.crud_rag, max(2000, n_pairs // 2))
     folder = save_random_bert(
@@ -107,7 +107,7 @@ def _chunks(documents: list[str], size: int, n: int) -> list[str]:
     return distinct[:: len(distinct) // n][:n]
 
 
-def _compare(folder: Path, pairs: list[Pair], device: str, dtype: str, clock: Callable[[], float]) -> Compared:
+def _compare(folder: Path, pairs: list[Pair], device: str, dtype: str, clock: Callable[[], float]) -> SpeedComparison:
     """Run both in turns, so that they see the same state of the machine."""
     import torch
     from sentence_transformers import CrossEncoder
@@ -139,4 +139,4 @@ def _compare(folder: Path, pairs: list[Pair], device: str, dtype: str, clock: Ca
         scores[work] = work()
         seconds[work].append(clock() - started)
     difference = float(np.abs(scores[predict] - scores[score]).max())
-    return Compared(len(pairs), min(seconds[predict]), min(seconds[score]), difference)
+    return SpeedComparison(len(pairs), min(seconds[predict]), min(seconds[score]), difference)

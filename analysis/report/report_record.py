@@ -23,7 +23,7 @@ from analysis.report.failures_section import Failures
 from analysis.report.matrix_section import MatrixSection
 from analysis.report.published_section import PublishedTable
 from analysis.report.report_input import ReportSource
-from analysis.report.reproduce import Reproduce
+from analysis.report.reproduce import ReproductionSection
 from analysis.report.samples_section import SamplesSection
 from analysis.report.scenarios_section import Scenarios
 from analysis.report.trust_section import WARNING, TrustCheck
@@ -53,7 +53,7 @@ class Report:
     samples: SamplesSection | None
     published: tuple[PublishedTable, ...]
     checks: tuple[TrustCheck, ...]
-    reproduce: Reproduce
+    reproduce: ReproductionSection
 
     @property
     def warnings(self) -> tuple[TrustCheck, ...]:

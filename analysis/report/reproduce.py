@@ -21,7 +21,7 @@ class Command:
 
 
 @dataclass(frozen=True)
-class Reproduce:
+class ReproductionSection:
     """Commands, and the data, the code and the packages behind the numbers."""
 
     commands: tuple[Command, ...]
@@ -30,7 +30,7 @@ class Reproduce:
     signatures: Mapping[str, str]
 
 
-def gather(source: ReportSource, answer: ReportAnswer) -> Reproduce:
+def gather(source: ReportSource, answer: ReportAnswer) -> ReproductionSection:
     """Return commands that repeat the sweep and its tests, and export the cell that the report is about."""
     cells, described = source.sweep.cells, source.described
     code, versions = _join_distinct(cell.git_commit for cell in cells), _merge(cell.versions for cell in cells)
@@ -42,7 +42,7 @@ def gather(source: ReportSource, answer: ReportAnswer) -> Reproduce:
         ("code of stored results", stored_by if stored_by != code else ""),
         ("cells", _join_distinct(cell.cell_id for cell in cells)),
     ]
-    return Reproduce(
+    return ReproductionSection(
         tuple(_commands(source, answer)),
         tuple((name, text) for name, text in facts if text.strip()),
         versions,

@@ -114,7 +114,7 @@ class CausalModel:
             ids[row, longest - len(prompt.token_ids) :] = torch.tensor(prompt.token_ids)
             mask[row, longest - len(prompt.token_ids) :] = 1
         ends = _end_token_ids(network, tokenizer)
-        processors: list[Any] = [RefuseNotFinite(self.model, self.dtype)]
+        processors: list[Any] = [FiniteLogitsCheck(self.model, self.dtype)]
         if drawing.temperature:
             processors.append(Draw(drawing, [prompt.seed for _, prompt in batch]))
         with torch.inference_mode():
@@ -174,7 +174,7 @@ def _end_token_ids(network: Any, tokenizer: Any) -> list[int]:
     return sorted({*ends, tokenizer.eos_token_id} - {None})
 
 
-class RefuseNotFinite:
+class FiniteLogitsCheck:
     """A logits processor that only checks the logits. NaNs would silently choose the same token every time."""
 
     def __init__(self, model: str, dtype: Dtype) -> None:

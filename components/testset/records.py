@@ -98,7 +98,7 @@ class Refusal(StrEnum):
 
 
 @dataclass(frozen=True)
-class NotDrafted:
+class FailedDraft:
     """An evidence set without drafts. `detail` is the writer's reason, or the error."""
 
     evidence: EvidenceSet
@@ -111,7 +111,7 @@ class WrittenDraft:
     """The drafts of evidence sets, in the order of the sets."""
 
     drafts: tuple[Draft, ...]
-    not_drafted: tuple[NotDrafted, ...] = ()
+    not_drafted: tuple[FailedDraft, ...] = ()
 
 
 class VerdictState(StrEnum):

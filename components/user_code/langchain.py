@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from components.errors import ComponentError
 from components.pretrained.model_folder import missing_packages
 from components.user_code.calls import Parameters, format_exception, function_problems, import_object, import_problems
-from components.user_code.langchain_runs import Recorded, langchain_handler
+from components.user_code.langchain_runs import ChainRecord, langchain_handler
 from components.user_code.passages import BadReply, preview
 
 if TYPE_CHECKING:
@@ -80,10 +80,10 @@ def chain_answering(
     question_key, history_key = _input_keys(runnable, question_key, history_key)
 
     def answer(question: str, history: list[dict[str, str]]) -> object:
-        recorded = Recorded()
+        record = ChainRecord()
         value = _input(question, history, question_key, history_key)
-        config: Any = {"callbacks": [langchain_handler(recorded)], "configurable": dict(configurable)}
-        return _reply(runnable.invoke(value, config), recorded)
+        config: Any = {"callbacks": [langchain_handler(record)], "configurable": dict(configurable)}
+        return _reply(runnable.invoke(value, config), record)
 
     return answer
 
@@ -167,7 +167,7 @@ def _input(question: str, history: Sequence[Mapping[str, str]], question_key: st
     return {question_key: question, **({history_key: turns} if history_key else {})}
 
 
-def _reply(output: object, recorded: Recorded) -> Mapping[str, object]:
+def _reply(output: object, record: ChainRecord) -> Mapping[str, object]:
     """Return the answer of an output, its passages, and the tokens of the models that were asked.
 
     Passages that the output does not have are the documents that retrievers found during the call.
@@ -184,8 +184,8 @@ def _reply(output: object, recorded: Recorded) -> Mapping[str, object]:
     passages = next((candidate for candidate in passage_lists if candidate is not None), None)
     return {
         "answer": _text(answer),
-        "passages": _passages(recorded.documents) if passages is None else passages,
-        "usage": fields.get("usage") or recorded.usage,
+        "passages": _passages(record.documents) if passages is None else passages,
+        "usage": fields.get("usage") or record.usage,
         "seconds": fields.get("seconds"),
     }
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Recorded:
+class ChainRecord:
     """The searches and the models of one call.
 
     A search inside another one, such as for one part of an ensemble, is part of the outer one.
@@ -60,9 +60,9 @@ class Recorded:
         self.tokens += [getattr(message, "usage_metadata", None) for message in messages]
 
 
-def langchain_handler(recorded: Recorded) -> object:
-    """Return a callback handler of LangChain that fills `recorded`."""
-    return _handler_class()(recorded)
+def langchain_handler(record: ChainRecord) -> object:
+    """Return a callback handler of LangChain that fills `record`."""
+    return _handler_class()(record)
 
 
 @cache
@@ -70,21 +70,21 @@ def _handler_class() -> type[Any]:
     from langchain_core.callbacks import BaseCallbackHandler
 
     class Handler(BaseCallbackHandler):  # type: ignore[misc]  # mypy does not follow the import
-        def __init__(self, recorded: Recorded) -> None:
-            self._recorded = recorded
+        def __init__(self, record: ChainRecord) -> None:
+            self._record = record
 
         def on_chain_start(self, *_: Any, run_id: "UUID", parent_run_id: "UUID | None" = None, **others: Any) -> None:
-            self._recorded.begin(run_id, parent_run_id, is_search=False)
+            self._record.begin(run_id, parent_run_id, is_search=False)
 
         def on_retriever_start(
             self, *_: Any, run_id: "UUID", parent_run_id: "UUID | None" = None, **others: Any
         ) -> None:
-            self._recorded.begin(run_id, parent_run_id, is_search=True)
+            self._record.begin(run_id, parent_run_id, is_search=True)
 
         def on_retriever_end(self, documents: "Sequence[Document]", *, run_id: "UUID", **others: Any) -> None:
-            self._recorded.end_search(run_id, documents)
+            self._record.end_search(run_id, documents)
 
         def on_llm_end(self, response: "LLMResult", **others: Any) -> None:
-            self._recorded.end_model(response)
+            self._record.end_model(response)
 
     return Handler

@@ -42,15 +42,15 @@ class SweepRace:
         self.stopped: dict[str, dict[str, object]] = {}
         """Records of the stops, by id of the stopped cell: see `CellResult.race`."""
 
-    def run(self, run_stages: RunStages, given_up: Collection[str] = ()) -> None:
+    def run(self, run_stages: RunStages, abandoned_cells: Collection[str] = ()) -> None:
         """Run all rounds. `run_stages` runs stages in dependency order, and yields their outcomes.
 
-        Cells in `given_up`, which grows while the race runs, leave the race.
+        Cells in `abandoned_cells`, which grows while the race runs, leave the race.
         """
         planned, n_samples = self._planned, len(self._planned.rows)
         for number, n_seen in enumerate(planned.settings.rules.looks(n_samples), 1):
             for index, cell in enumerate(planned.cells):
-                if cell.cell_id in given_up:
+                if cell.cell_id in abandoned_cells:
                     self._race.leave(index)
             if self._race.live.sum() < 2:
                 return

@@ -8,7 +8,7 @@ from components.limits import too_small
 from components.protocols import Ask
 from components.records import Kind
 from components.testset.protocols import SourceCorpus
-from components.testset.records import Draft, EvidenceSet, NotDrafted, Refusal, WrittenDraft
+from components.testset.records import Draft, EvidenceSet, FailedDraft, Refusal, WrittenDraft
 from components.text.sentences import sentence_ends
 
 
@@ -42,7 +42,7 @@ class Continuation:
             ends = sentence_ends(extract.text).tolist()
             if len(ends) < self.least_sentences:
                 detail = f"{len(ends)} sentences, expected at least {self.least_sentences}"
-                short.append(NotDrafted(entry, Refusal.DECLINED, detail))
+                short.append(FailedDraft(entry, Refusal.DECLINED, detail))
                 continue
             middle = min(ends[:-1], key=lambda end: abs(end - len(extract.text) / 2))
             beginning, rest = extract.text[:middle].strip(), extract.text[middle:].strip()

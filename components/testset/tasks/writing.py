@@ -9,7 +9,7 @@ from components.asking.readable_requests import Inquiry, UnreadableReply, ask_un
 from components.protocols import Ask
 from components.records import Kind, ScoreState
 from components.testset.protocols import SourceCorpus
-from components.testset.records import Draft, EvidenceSet, NotDrafted, Refusal, WrittenDraft
+from components.testset.records import Draft, EvidenceSet, FailedDraft, Refusal, WrittenDraft
 from components.testset.tasks.replies import Reply, read_reply
 from components.testset.tasks.writer_wording import WriterWording
 from components.testset.wording import TEXT, object_schema
@@ -80,14 +80,14 @@ def write_drafts(
         inquiries, ask, task.wording.reminder, task.max_attempts
     )
     drafts: list[Draft] = []
-    not_drafted: list[NotDrafted] = []
+    not_drafted: list[FailedDraft] = []
     for entry, result in zip(evidence, results, strict=True):
         match result:
             case WriterRefusal(reason):
-                not_drafted.append(NotDrafted(entry, Refusal.DECLINED, reason))
+                not_drafted.append(FailedDraft(entry, Refusal.DECLINED, reason))
             case UnreadableReply(state, reason):
                 refusal = Refusal.FAILED if state is ScoreState.FAILED else Refusal.UNREADABLE
-                not_drafted.append(NotDrafted(entry, refusal, reason))
+                not_drafted.append(FailedDraft(entry, refusal, reason))
             case _:
                 drafts.extend(result)
     return WrittenDraft(tuple(drafts), tuple(not_drafted))

@@ -36,7 +36,7 @@ def _all_nodes() -> Iterator[tuple[str, Json]]:
         yield name, yaml.safe_load(file.read_text("utf-8"))[name]
 
 
-class Rejected(NamedTuple):
+class Rejection(NamedTuple):
     """A sample that a gate rejected: the name of the gate, and its verdict."""
 
     sample: str
@@ -44,27 +44,27 @@ class Rejected(NamedTuple):
     verdict: GateVerdict
 
 
-def reject_samples(gates: Mapping[str, DraftGate], testset: Testset, names: Sequence[str]) -> list[Rejected]:
+def reject_samples(gates: Mapping[str, DraftGate], testset: Testset, names: Sequence[str]) -> list[Rejection]:
     """Return the named samples that some gate rejects, each with the first gate that does. They are in the order of the
     gates.
     """
     edited = set(names)
     drafts = [make_draft(sample, testset) for sample in testset.samples if sample.id in edited]
     corpus = TextsAlone(testset.texts, testset.titles)
-    rejections: list[Rejected] = []
+    rejections: list[Rejection] = []
     for name, gate in gates.items():
         passed: list[Draft] = [draft for draft in drafts if not gate.applies_to(draft)]
         judged = [draft for draft in drafts if gate.applies_to(draft)]
         for draft, verdict in zip(judged, gate.verdicts(judged, corpus, refuse_requests), strict=True):
             if verdict.state is VerdictState.REJECTED:
-                rejections.append(Rejected(draft.id, name, verdict))
+                rejections.append(Rejection(draft.id, name, verdict))
             else:
                 passed.append(draft)
         drafts = passed
     return rejections
 
 
-def rejection_lines(rejected: Sequence[Rejected], testset: Testset) -> list[dict[str, Json]]:
+def rejection_lines(rejections: Sequence[Rejection], testset: Testset) -> list[dict[str, Json]]:
     """Return the lines of rejected.jsonl: the edited samples, each with the reason of its rejection."""
     samples = {sample.id: sample for sample in testset.samples}
     return [
@@ -76,5 +76,5 @@ def rejection_lines(rejected: Sequence[Rejected], testset: Testset) -> list[dict
             "detail": rejection.verdict.detail,
             "provenance": testset.provenance.get(rejection.sample, {}),
         }
-        for rejection in rejected
+        for rejection in rejections
     ]

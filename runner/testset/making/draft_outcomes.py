@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from components.testset.gates.inspection import NEEDS_SECOND_CORRECTION
-from components.testset.records import Draft, EvidenceSet, GateVerdict, NotDrafted, Refusal, VerdictState, WrittenDraft
+from components.testset.records import Draft, EvidenceSet, FailedDraft, GateVerdict, Refusal, VerdictState, WrittenDraft
 from runner.testset.making.generation_stages import DraftJudgement, GateResult, is_correction
 from runner.testset.making.scheduling import MatrixField
 
@@ -48,7 +48,7 @@ class EvidenceOutcome:
     reason: str = ""
     accepted: tuple[AcceptedDraft, ...] = ()
     rejected: tuple[DraftJudgement, ...] = ()
-    not_drafted: NotDrafted | None = None
+    not_drafted: FailedDraft | None = None
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def _rejection(judged: DraftJudgement) -> DraftJudgement:
     return replace(judged, verdict=GateVerdict(VerdictState.REJECTED, NEEDS_SECOND_CORRECTION, judged.verdict.detail))
 
 
-def _refusal_outcome(cell: MatrixField, evidence: EvidenceSet, wave: int, refused: NotDrafted) -> EvidenceOutcome:
+def _refusal_outcome(cell: MatrixField, evidence: EvidenceSet, wave: int, refused: FailedDraft) -> EvidenceOutcome:
     pending = refused.refusal is Refusal.FAILED
     outcome = DraftOutcome.PENDING if pending else DraftOutcome.REJECTED
     return EvidenceOutcome(cell, evidence, wave, outcome, "" if pending else refused.refusal.value, not_drafted=refused)

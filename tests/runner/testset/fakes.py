@@ -18,8 +18,8 @@ from components.testset.records import (
     PASSED,
     Draft,
     EvidenceSet,
+    FailedDraft,
     GateVerdict,
-    NotDrafted,
     Refusal,
     VerdictState,
     WrittenDraft,
@@ -88,9 +88,9 @@ class AskOnce:
             extract = own.extracts[0]
             said = _ask_about(ask, f"{name}: {extract.text}")
             if said.state is AnswerState.ERROR:
-                refused.append(NotDrafted(own, Refusal.FAILED, said.error))
+                refused.append(FailedDraft(own, Refusal.FAILED, said.error))
             elif "DECLINE" in extract.text:
-                refused.append(NotDrafted(own, Refusal.DECLINED, "told to"))
+                refused.append(FailedDraft(own, Refusal.DECLINED, "told to"))
             else:
                 gold = (Evidence(extract.document_id, extract.start, extract.end),)
                 first = Draft(own.id, name, own.topic, Kind.QA, own, extract.text, (extract.document_id,), gold=gold)
