@@ -89,17 +89,17 @@ def to_float_array(rows: Sequence[object]) -> NDArray[np.float32]:
     return narrow
 
 
-def in_order(items: list[dict[str, Json]], n_wanted: int, *, without_indexes: bool = False) -> list[dict[str, Json]]:
-    """Return objects sorted by `index`, which must run from 0 to n_wanted - 1. Gemini leaves out an index of 0.
+def in_order(items: list[dict[str, Json]], n_expected: int, *, without_indexes: bool = False) -> list[dict[str, Json]]:
+    """Return objects sorted by `index`, which must run from 0 to n_expected - 1. Gemini leaves out an index of 0.
 
     With `without_indexes`, objects without any index are in order. Raises Malformed for other indexes.
     """
-    if without_indexes and len(items) == n_wanted and not any("index" in item for item in items):
+    if without_indexes and len(items) == n_expected and not any("index" in item for item in items):
         return items
     indexes = [item.get("index", 0) for item in items]
     are_numbers = all(isinstance(index, int | float) and not isinstance(index, bool) for index in indexes)
-    if not are_numbers or sorted(indexes) != list(range(n_wanted)):
-        raise Malformed(f"results with the indexes {preview(indexes)}, expected 0 to {n_wanted - 1}")
+    if not are_numbers or sorted(indexes) != list(range(n_expected)):
+        raise Malformed(f"results with the indexes {preview(indexes)}, expected 0 to {n_expected - 1}")
     return [item for _, item in sorted(zip(indexes, items, strict=True), key=lambda pair: pair[0])]
 
 

@@ -149,14 +149,14 @@ class Qdrant:
         """Return a message if the collection does not exist or has lost vectors, else []. Raises ComponentError if the
         server does not answer.
         """
-        name, n_wanted = str(index["collection"]), int(index["n_vectors"])
-        if not n_wanted:
+        name, n_expected = str(index["collection"]), int(index["n_vectors"])
+        if not n_expected:
             return []
         with self._connection() as client:
             n = _n_vectors(client, name)
-        if n == n_wanted:
+        if n == n_expected:
             return []
-        return [f"{self._label(name)} {'does not exist' if n is None else f'has {n} vectors, expected {n_wanted}'}"]
+        return [f"{self._label(name)} {'does not exist' if n is None else f'has {n} vectors, expected {n_expected}'}"]
 
     def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
         """Return the `depth` nearest by inner product.

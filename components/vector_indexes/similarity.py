@@ -90,8 +90,8 @@ def search_in_two_stages(
     `first_stage` gets shortened queries and a number of hits.
     """
     depth = min(depth, len(vectors))
-    n_wanted = min(ceil(depth * index.oversampling), len(vectors)) if index.rescore else depth
-    candidates = first_stage(shorten_vectors(queries, index.dimensions), n_wanted)
+    n_candidates = min(ceil(depth * index.oversampling), len(vectors)) if index.rescore else depth
+    candidates = first_stage(shorten_vectors(queries, index.dimensions), n_candidates)
     return rescore_hits(candidates.chunk, vectors, queries, depth) if index.rescore else candidates
 
 

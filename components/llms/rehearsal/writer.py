@@ -51,8 +51,8 @@ def write(prompt: str, flawed_share: float) -> str | None:
     if flaw == "unreadable":
         return "There is much to be said about these documents."
     facts = [_facts(sentences, chance) for sentences in documents]
-    n_wanted = 2 if '"turns"' in form[0] else 1
-    if flaw == "declined" or any(len(document_facts) < n_wanted for document_facts in facts):
+    n_expected = 2 if '"turns"' in form[0] else 1
+    if flaw == "declined" or any(len(document_facts) < n_expected for document_facts in facts):
         return _reply_text({"not_applicable": "no number with two clues in a document"})
     reply = next(written(facts) for key, written in _FORMS if key in form[0])
     reply = FLAWS[flaw](reply, [document_facts[0] for document_facts in facts]) if flaw in FLAWS else reply
