@@ -29,7 +29,7 @@ class PairScores:
         scores = np.full(len(pairs), np.nan, dtype=np.float32)
         if not len(pairs):
             return scores
-        self._mirror.bring()
+        self._mirror.download()
         query_numbers = {text: number for number, text in enumerate(queries)}
         # Equal texts are one query: the last position stands for all of them.
         same = np.array([query_numbers[text] for text in queries], dtype=np.int64)

@@ -12,7 +12,7 @@ from runner.engine.store.manifests import Files
 class Mirror(Protocol):
     """Synchronization of one folder. All methods may raise StoreError."""
 
-    def bring(self) -> None:
+    def download(self) -> None:
         """Download files that others sent. Files of the last few seconds may be missing."""
 
     def send(self) -> None:
@@ -25,7 +25,7 @@ class Mirror(Protocol):
 class NoMirror:
     """Mirror that does nothing, for a folder that all processes share."""
 
-    def bring(self) -> None: ...
+    def download(self) -> None: ...
 
     def send(self) -> None: ...
 
@@ -57,7 +57,7 @@ class Remote(Protocol):
     def is_elsewhere(self, files: Files, file: str) -> bool:
         """Return True if a file that is missing from its result's folder is downloaded when it is read."""
 
-    def bring(self, folder: Path, files: Files, file: str) -> bool:
+    def download(self, folder: Path, files: Files, file: str) -> bool:
         """Download a file into its result's folder. False if that is impossible. Raises OSError if the disk refuses."""
 
     def publish(self, kind: str, name: str, folder: Path) -> bool:
@@ -104,7 +104,7 @@ class NoRemote:
     def is_elsewhere(self, files: Files, file: str) -> bool:
         return False
 
-    def bring(self, folder: Path, files: Files, file: str) -> bool:
+    def download(self, folder: Path, files: Files, file: str) -> bool:
         return False
 
     def publish(self, kind: str, name: str, folder: Path) -> bool:

@@ -119,7 +119,7 @@ class Replies:
         """Return the stored replies to some requests, by key. Includes replies that other processes have added."""
         requested = dict.fromkeys(keys)
         replies: dict[str, Answer] = {}
-        self._mirror.bring()
+        self._mirror.download()
         while True:
             names = self._names()
             for gone in self._files.keys() - set(names):
@@ -205,7 +205,7 @@ class Replies:
         with storage_errors("a reply", self._folder):
             if not self._writes:
                 self._folder.mkdir(exist_ok=True)
-                self._mirror.bring()  # `bring` also sends the files that are about to be merged
+                self._mirror.download()  # `download` also sends the files that are about to be merged
                 self._merge()
                 self._writes = True
             path = self._folder / f"{self._writers.own_name}{_SUFFIX}"

@@ -58,7 +58,7 @@ class StoredResult:
         if not contents and self._is_only_remote(name):
             return ""
         damage = self._damage(name, contents=contents)
-        if damage and self.remote.bring(self.folder, self.manifest.files, name):
+        if damage and self.remote.download(self.folder, self.manifest.files, name):
             damage = self._damage(name, contents=True)
         return damage
 

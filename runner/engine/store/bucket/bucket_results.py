@@ -140,7 +140,7 @@ class BucketRemote:
     def is_elsewhere(self, files: Files, file: str) -> bool:
         return file in large_files(files)
 
-    def bring(self, folder: Path, files: Files, file: str) -> bool:
+    def download(self, folder: Path, files: Files, file: str) -> bool:
         kind, name = folder.parents[1].name, folder.name
         digest, n_bytes = files[file]
         unfinished = folder / f".{uuid.uuid4().hex}"

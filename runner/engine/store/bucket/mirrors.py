@@ -87,23 +87,23 @@ class _SendProgress:
 class SentReplies:
     """The files of one folder of `runner.engine.store.replies.Replies`. Their writers append lines.
 
-    The subfolders `.sent/` and `.brought/` record how much of each file was sent, and of each object brought. Files and
-    objects may be merged afterwards.
+    The subfolders `.sent/` and `.brought/` record how much of each file was sent, and of each object downloaded. Files
+    and objects may be merged afterwards.
     """
 
     def __init__(self, objects: Objects, writers: BucketWriters, folder: Path, prefix: str) -> None:
         self._objects, self._writers, self._folder, self._prefix = objects, writers, folder, prefix
         self._state = SyncState(writers, self._send)
 
-    def bring(self) -> None:
+    def download(self) -> None:
         """Append replies that others sent to a new file in the folder."""
         if not self._state.may_look:
             return
         self._send_abandoned()
-        while not self._bring_listed():  # some objects were merged into a new one, or pruned
+        while not self._download_listed():  # some objects were merged into a new one, or pruned
             continue
 
-    def _bring_listed(self) -> bool:
+    def _download_listed(self) -> bool:
         """Download all new replies. Returns False if some objects disappeared before they were read."""
         new: list[tuple[ObjectInfo, int, Path]] = []
         for listed in self._objects.list_objects(self._prefix):
@@ -137,7 +137,7 @@ class SentReplies:
         return self._objects.get_range(listed.path, start, listed.n_bytes) or b""
 
     def look_again(self) -> None:
-        """Have the next `bring` list the bucket, even if it was listed a moment ago."""
+        """Have the next `download` list the bucket, even if it was listed a moment ago."""
         self._state.look_again()
 
     def send(self) -> None:
@@ -219,7 +219,7 @@ class SentBlocks:
         self._in_bucket: set[str] | None = None
         self._state = SyncState(writers, self._send)
 
-    def bring(self) -> None:
+    def download(self) -> None:
         """Download the blocks that the folder lacks, unless the bucket was listed a moment ago."""
         if not self._state.may_look:
             return
@@ -240,7 +240,7 @@ class SentBlocks:
         return listed
 
     def look_again(self) -> None:
-        """Have the next `bring` list the bucket, even if it was listed a moment ago."""
+        """Have the next `download` list the bucket, even if it was listed a moment ago."""
         self._state.look_again()
 
     def send(self) -> None:

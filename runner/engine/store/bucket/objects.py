@@ -223,7 +223,7 @@ class Objects:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
         try:
 
-            def bring(piece: tuple[int, int]) -> bool:
+            def download_piece(piece: tuple[int, int]) -> bool:
                 contents = self.get_range(path, *piece)
                 if contents is None or len(contents) != piece[1] - piece[0]:
                     return False
@@ -232,7 +232,7 @@ class Objects:
             with ThreadPoolExecutor(_N_CONCURRENT) as pool:
                 # A few at a time, because the reported size may be wrong.
                 while pieces_in_a_row := list(islice(pieces, _N_IN_A_ROW)):
-                    if not all(pool.map(bring, pieces_in_a_row)):
+                    if not all(pool.map(download_piece, pieces_in_a_row)):
                         return False
             return True
         finally:
