@@ -91,7 +91,7 @@ def test_any_alternative_counts_as_found_gold(gold: Sequence[GoldUnit], expected
     assert find_stage(gold, TOP_K) == expected
 
 
-def test_part_of_a_whole_document_is_uncertain() -> None:
+def test_verdict_on_whole_document_gold_found_in_part_is_uncertain() -> None:
     part = GoldUnit(1_000, 0, [FoundPiece(1, 0, 200)], is_document=True)
     assert find_stage([part], TOP_K) == SampleStage(EvidenceStage.CUT, None, is_uncertain=True)
     lost = GoldUnit(1_000, 0, [], is_document=True)

@@ -237,7 +237,7 @@ def test_hub_model_kernels_are_refused(tmp_path: Path, monkeypatch: pytest.Monke
         score_texts(BertScore("owner/name", commit, 1, device="cpu"), [qa_sample("北京")], ["北京"])
 
 
-def test_attention_other_than_a_kernel_needs_no_trust(tmp_path: Path) -> None:
+def test_built_in_attention_runs_without_trust(tmp_path: Path) -> None:
     folder = READERS["embedder"].save(tmp_path / "model")
     _change(folder / "config.json", {"attn_implementation": "eager"})
     _change(folder / "sentence_bert_config.json", {"model_args": {"use_kernels": False, "kernel_config": None}})

@@ -35,7 +35,7 @@ def test_values_that_hydra_cannot_parse_are_quoted(typed: str, expected: str) ->
         "experiment.name='北",
     ],
 )
-def test_words_other_than_stray_overrides_are_unchanged(typed: str) -> None:
+def test_other_arguments_are_unchanged(typed: str) -> None:
     assert quote_values([typed]) == [typed]
 
 
