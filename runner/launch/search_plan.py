@@ -24,14 +24,14 @@ _COST = "cost"
 
 @dataclass(frozen=True)
 class Objective:
-    """A metric or a kind of costs that a search improves."""
+    """A metric or a kind of cost that a search improves."""
 
     name: str
     larger_is_better: bool
 
     @property
     def is_cost(self) -> bool:
-        """True for a kind of costs."""
+        """True for a kind of cost."""
         return self.name in COSTS
 
     def value(self, result: CellResult) -> float | None:
@@ -96,7 +96,7 @@ def plan_search(cells: Sequence[PlannedCell], space: SearchSpace, headline: str,
         if name in COSTS:
             objectives.append(Objective(name, larger_is_better=False))
             continue
-        planned = named_metric(metrics, name, headline, "search.objectives (or a kind of costs)")
+        planned = named_metric(metrics, name, headline, "search.objectives (or a kind of cost)")
         larger = planned.metric.larger_is_better if planned else None
         if planned is None or not len(planned.rows):
             problems.append(

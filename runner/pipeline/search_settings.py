@@ -18,7 +18,7 @@ class Strategy(Enum):
 class SearchSettings:
     """Settings of a search. It runs at most `n_cells`, and proposes `batch` cells at a time.
 
-    `objectives` are metrics and kinds of costs. The first metric ranks the cells; () for the metric that ranks the
+    `objectives` are metrics and kinds of cost. The first metric ranks the cells; () for the metric that ranks the
     cells anyway. `seed` draws the proposals.
     """
 

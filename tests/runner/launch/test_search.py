@@ -188,7 +188,7 @@ class TestRefused:
             (("dataset.limit=3,6", "search=random"), "search: scores over different data sets cannot be compared"),
             (("top_k=2,4", "search=random", "run.workers=1,2"), "run.*: differs between cells"),
             (("top_k=2,4", "search=random", "search.n_cells=0"), "search.n_cells: got 0"),
-            (("top_k=2,4", "search=random", "search.objectives=[rouge]"), "search.objectives (or a kind of costs)"),
+            (("top_k=2,4", "search=random", "search.objectives=[rouge]"), "search.objectives (or a kind of cost)"),
             (("top_k=2,4", "search=random", "search.objectives=[seconds]"), "expected a metric first"),
             (("top_k=2,4", "search=random", "search.objectives=[length]"), "got 'length', expected one of"),
             (("top_k=2,4", "search=random", "search.objectives=[ndcg@10,cost]"), "no cell asks a language model"),
