@@ -1,4 +1,4 @@
-"""Races over simulated and over stored sweeps: how often they stop a winner, and the share of answers that they ask.
+"""Races over simulated and stored sweeps: how often they stop a winner, and the share of answers that they request.
 
 A race (`components.statistics.racing`) promises that it stops the winner of the full run in at most 5 % of orders of
 the samples. Simulated sweeps have the noise of `benchmarks.error_rates`. Stored sweeps are run first, without a race,
@@ -60,7 +60,8 @@ KINDS: dict[str, Callable[[Generator, tuple[int, ...]], Scores]] = {
 
 @dataclass(frozen=True)
 class RaceOutcome:
-    """A finished race: by how much the best finisher is worse than the winner, for each target, and the share asked.
+    """A finished race: by how much the best finisher is worse than the winner, for each target, and the share of
+    requested answers.
 
     With costs, a loss is the largest one over the cells that cost no more than each.
     """
@@ -107,7 +108,7 @@ def simulate_race(kind: str, random: Generator, rules: RaceRules, mode: str = ""
 
 
 def forecast(scores: Scores) -> tuple[float, float]:
-    """Return the median of the standard errors by which cells are behind the best, and the share expected from them."""
+    """Return the median z by which cells trail the best, and the share of answers that the formula forecasts."""
     best = scores[:, [int(scores.mean(axis=0).argmax())]]
     difference = best - scores
     errors = difference.std(axis=0) / len(scores) ** 0.5
@@ -137,7 +138,7 @@ def _of_kind(kind: str, margin: float, mode: str = "") -> Iterator[Measure]:
     name = ", ".join(filter(None, (kind, mode, f"margin {margin:g}" if margin else "")))
     detail = f"of {N_SWEEPS} sweeps, {_N_SAMPLES} samples x {_N_CELLS} cells"
     yield from _rates(name, detail, races, margin)
-    yield Measure(f"{name}: asked", float(np.mean([each.share for each in races])), "", "share of the answers")
+    yield Measure(f"{name}: requested", float(np.mean([each.share for each in races])), "", "share of the answers")
 
 
 def _of_sweep(name: str, scores: Scores, margins: Sequence[float]) -> Iterator[Measure]:
@@ -150,7 +151,7 @@ def _of_sweep(name: str, scores: Scores, margins: Sequence[float]) -> Iterator[M
         yield from _rates(own, f"of {n_orders} orders, {size}", races, margin)
         bound = Bound(round(expected + 0.1, 2)) if len(scores) >= 200 else None
         detail = f"share of the answers; median z {behind:.1f}, forecast {expected:.2f}"
-        yield Measure(f"{own}: asked", float(np.mean([each.share for each in races])), "", detail, bound)
+        yield Measure(f"{own}: requested", float(np.mean([each.share for each in races])), "", detail, bound)
 
 
 def _rates(name: str, detail: str, races: Sequence[RaceOutcome], margin: float) -> Iterator[Measure]:

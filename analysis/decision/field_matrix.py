@@ -24,7 +24,7 @@ _SEED = 0
 class MatrixField:
     """A topic and a task, or all of either (AVERAGE).
 
-    `value`, with its interval, belongs to the cell of the matrix. `pooled` is the value shrunk towards its topic and
+    `value`, with its interval, belongs to the matrix field. `pooled` is the value shrunk towards its topic and
     task; None for margins, and for a matrix without pooling. `n` counts the samples that all cells have, in
     `n_clusters` groups.
 

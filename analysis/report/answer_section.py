@@ -53,7 +53,7 @@ class ReportAnswer:
 
     @property
     def cell(self) -> str:
-        """Name the cell of the matrix and the failures: "the cell to take", or "the cell with the best mean"."""
+        """Words for the cell of the matrix fields and failures: "the cell to take" or "the cell with the best mean"."""
         return "the cell to take" if self.is_recommended else "the cell with the best mean"
 
 

@@ -164,7 +164,7 @@ class ClaimMetrics:
     def _answer_claims(
         self, judged: Sequence[JudgeInput], preparations: Sequence[Prepared], ask: Ask
     ) -> list[Claims | UnreadableReply]:
-        """Return the claims of each answer. A sample whose preparation failed has the state of that."""
+        """Return the claims of each answer. A sample whose preparation failed gets the state of the preparation."""
         failed = [_failed_preparation(failure) for failure in preparations]
         is_asked = [
             self._splits_answers and not failure and bool(item.answer.strip()) and self._has_other_text(item)

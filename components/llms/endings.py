@@ -16,7 +16,7 @@ _WHOLE = frozenset(
     {"", "complete", "completed", "end", "end_of_text", "end_turn", "eos", "eos_token", "finish", "finished", "stop"}
     | {"function_call", "pause_turn", "stop_sequence", "tool_call", "tool_calls", "tool_use"}
 )
-"""Reasons of a text that the model ended itself. Text with a call of a tool is complete too."""
+"""Finish reasons of text that the model ended itself. Text with a call of a tool is complete too."""
 _CUT_OFF = frozenset(
     {
         "error_limit",
@@ -29,17 +29,19 @@ _CUT_OFF = frozenset(
     }
     | {"model_context_window_exceeded", "model_length", "time_limit", "token_limit"}
 )
-"""Reasons of a text that reached a limit: of tokens, of the context window (Mistral, Zhipu, Bedrock), of time."""
+"""Finish reasons of text that reached a limit: tokens, the context window (Mistral, Zhipu, Bedrock), or time."""
 _REFUSED = frozenset(
     {"blocklist", "error_toxic", "guardrail_intervened", "prohibited_content", "recitation", "refusal", "safety"}
     | {"sensitive", "spii"}
 )
-"""Reasons of Gemini, Cohere, Bedrock, Anthropic and Zhipu. All other providers use a form of content_filter."""
+"""Finish reasons of refused text: Gemini, Cohere, Bedrock, Anthropic and Zhipu. All other providers use a form of
+content_filter.
+"""
 _BROKEN_OFF = frozenset(
     {"abort", "aborted", "canceled", "cancelled", "error", "failed", "insufficient_system_resource", "network_error"}
     | {"timeout", "user_cancel"}
 )
-"""Reasons of a text that the server gave up: vLLM, SGLang, routers, DeepSeek, Zhipu, Cohere."""
+"""Finish reasons of text that the server abandoned: vLLM, SGLang, routers, DeepSeek, Zhipu, Cohere."""
 _FILTER_CODES = frozenset(
     {"1301", "content_filter", "content_policy_violation", "data_inspection_failed", "datainspectionfailed"}
     | {"inputtextsensitivecontentdetected"}
@@ -53,7 +55,7 @@ _FILTER_MESSAGES = (
 
 
 def is_broken_off(finish_reason: object) -> bool:
-    """Return True if the server gave up the text before its end."""
+    """Return True if the server abandoned the text before its end."""
     return _form(finish_reason) in _BROKEN_OFF
 
 

@@ -42,8 +42,8 @@ class SampleScores:
 
 
 def equal_cells(statistics: NDArray[np.float64]) -> dict[int, list[int]]:
-    """Group cells with the same value for every sample in float64[n, n_cells, d]. Return their places by the first of
-    them.
+    """Group cells with the same value for every sample in float64[n, n_cells, d]. Return the
+    indices of each group under its first index.
     """
     cells_by_scores: dict[bytes, list[int]] = {}
     for cell in range(statistics.shape[1]):

@@ -44,7 +44,8 @@ def sampling_errors(scores: SampleScores, n_draws: int, seed: int) -> SamplingEr
 
 
 def _p(cells: Contributions, n_draws: int, seed: int) -> float:
-    apart = cells.total - cells.total.mean(axis=1, keepdims=True)  # a cluster that is hard for all cells separates none
+    # Difficulty shared by all cells says nothing about their differences.
+    apart = cells.total - cells.total.mean(axis=1, keepdims=True)
     squares = float((apart.sum(axis=0) ** 2).sum())
     by_chance = (resampled_sums(swaps(cells.n_clusters, n_draws, seed), apart) ** 2).sum(axis=1)
     return float((1 + (by_chance >= squares * (1 - TOLERANCE)).sum()) / (1 + n_draws))

@@ -9,7 +9,7 @@ from runner.engine.store import Store
 
 
 class HiddenAnswers:
-    """Counts the answers with a hidden value behind the results that a command computed or found."""
+    """Counts answers with a masked value among the inputs of a command's results."""
 
     def __init__(self) -> None:
         self._by_stage: dict[str, Mapping[str, int]] = {}

@@ -1,5 +1,5 @@
-"""Stored replies of a model. A user's model has separate replies for each version of the files that it was seen to
-open.
+"""Stored replies of a model. A user's model has separate replies for each version of the files that it
+opened in earlier runs.
 
 The key of the replies covers the code that the source of the model reaches (`replies_key`). Other files that the model
 opens are known only after it ran. We record their names and hashes with its replies, before we store the first reply

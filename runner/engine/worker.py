@@ -43,7 +43,7 @@ _N_TRIES = 3
 """Number of attempts for a stage if its inputs disappear while it reads them."""
 
 _MAX_REASON_CHARACTERS = 10_000
-"""Characters of an error that results repeat."""
+"""Maximum characters of an error message in a stored result."""
 
 _SYNC_ABOVE_S = 5.0
 """Results that took longer are synced to disk immediately, and so are results from language models."""
@@ -225,7 +225,7 @@ class Worker:
 
     def _end_users_code(self, stage: AnyStage) -> None:
         """Warn of files that a user's class read and no key covers, and forget its inputs: it may have changed their
-        lists, and compiled code, as of FAISS, also changes read-only arrays.
+        lists, and compiled code such as FAISS can even change read-only arrays.
         """
         if user_code_note(stage):
             for line in uncovered_reads():

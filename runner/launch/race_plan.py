@@ -94,7 +94,7 @@ def plan_race(
 def _targets(samples: Sequence[Sample], *, with_subsets: bool) -> dict[str, NDArray[np.bool_]]:
     """Return the samples of each target, bool[n_samples]: overall, and subsets with other samples than earlier targets.
 
-    Cells of the matrix of topics and tasks are not targets, because they have few samples.
+    Matrix fields are not targets, because they have few samples.
     """
     members: dict[str, NDArray[np.bool_]] = {OVERALL: np.ones(len(samples), dtype=np.bool_)}
     for name, rows in rows_by_subset(samples).items() if with_subsets else ():
@@ -105,7 +105,7 @@ def _targets(samples: Sequence[Sample], *, with_subsets: bool) -> dict[str, NDAr
 
 
 def _costs(cells: Sequence[PlannedCell], store: Store) -> tuple[float, ...]:
-    """Return the most cost of each cell when nothing is stored; NaN if the tokens of a model are unknown.
+    """Return the maximum cost of each cell with an empty store; NaN if the tokens of a model are unknown.
 
     Raises ConfigError for models without a price.
     """

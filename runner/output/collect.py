@@ -166,7 +166,7 @@ def _too_many_failures(summary: Mapping[str, Json], max_failure_rate: float) -> 
     """Return a reason for each kind of work that failed too often: answers, requests of other steps, judgements."""
     n_samples: int = summary["n_samples"]
     judges = {name: counts for name, counts in summary["judges"].items() if "n_failed" in counts}
-    # A reranker is asked about samples; the others about documents, chunks, variants of queries, and answers.
+    # Rerankers count samples; other roles count documents, chunks, variants of queries, and answers.
     n_of = {name: counts["n_judged"] for name, counts in judges.items() if _parse_role(name) != RERANKER}
     failed = {"answers": summary["counts"].get(AnswerState.ERROR, 0)}
     failed |= {name: counts["n_failed"] for name, counts in judges.items()}

@@ -26,9 +26,10 @@ _BYTES_PER_WEIGHT = 8
 
 
 def memory_lines(cell: Cell, graph: Graph, store: Store, cache: dict[object, str]) -> tuple[str, ...]:
-    """Return a line for each model with weights on this machine, and for each encoder of chunks into many numbers.
+    """Return a line for each model with weights on this machine, and for each encoder that stores several numbers per
+    token.
 
-    Stages whose results are stored need none. `cache` has the lines of encoders that were estimated before. Raises
+    Stages with stored results have no line. `cache` has the lines of encoders that were estimated before. Raises
     DataError if the data set has errors, and ComponentError if a tokenizer cannot be loaded.
     """
     lines: list[str] = []

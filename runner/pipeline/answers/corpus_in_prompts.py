@@ -25,7 +25,7 @@ _ANY_SAMPLE = Sample("", "", Kind.QA, "", ())
 
 @dataclass(frozen=True)
 class CorpusInPrompts:
-    """Lines for the plan, and errors. Neither for a cell with another retriever."""
+    """Report of the plan for `retriever=all`; empty for other retrievers."""
 
     lines: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
