@@ -76,5 +76,5 @@ def test_executor_resources_override_the_resources_of_a_stage_kind(tmp_path: Pat
 
 def test_executor_resources_reject_unknown_kinds_and_negative_cores() -> None:
     (problem,) = Processes({"gredy": Resources()}).check()
-    assert problem.startswith("resources.gredy: no stage has this kind, expected one of")
+    assert problem.startswith("resources.gredy: no stage has this kind; did you mean greedy?")
     assert Resources(cpus=-1, gpus=0.5).check() == ["cpus: got -1, expected at least 0"]
