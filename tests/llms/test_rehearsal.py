@@ -10,7 +10,7 @@ class TestRehearsal(LLMContract):
 def test_rehearsal_rejects_a_prompt_of_no_known_role() -> None:
     (answer,) = Rehearsal().generate([request("问？", ("甲",))])
     assert answer.state is AnswerState.ERROR
-    assert "expected a real model" in answer.error
+    assert "Use a real model." in answer.error
 
 
 def test_rehearsal_rejects_a_flawed_share_above_one() -> None:
