@@ -124,7 +124,7 @@ def test_export_of_built_in_components_needs_no_trust(folder: Path) -> None:
 
 def test_unknown_export_components_are_refused(folder: Path, evil: Planted) -> None:
     change(folder, lambda described: described["components"].update(more={"_target_": "components.llms.no.No"}))
-    with pytest.raises(ConfigError, match="more: unknown, expected at least one of "):
+    with pytest.raises(ConfigError, match="more: unknown component, expected one of "):
         runner.load_pipeline(folder)
 
 

@@ -143,7 +143,7 @@ def test_prompt_beyond_the_window_fails_only_its_own_request(models: dict[str, P
     assert found["yes?"].text
     long = found["x" * MAX_TOKENS]
     assert (long.state, long.error_class) == (AnswerState.ERROR, ErrorClass.TOO_LONG)
-    assert f"{MAX_TOKENS} tokens, expected fewer or shorter passages" in long.error
+    assert f"{MAX_TOKENS} tokens. Use fewer or shorter passages" in long.error
 
 
 def test_template_that_refuses_messages_fails_the_request(models: dict[str, Path]) -> None:

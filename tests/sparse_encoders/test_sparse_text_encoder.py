@@ -153,7 +153,7 @@ def test_sparse_encoder_rejects_negative_weights(inference_free: Path, tmp_path:
     copy = shutil.copytree(inference_free, tmp_path / "copy")
     (table,) = copy.glob("query_0_*/model.safetensors")
     save_file({name: -weights for name, weights in load_file(table).items()}, table)
-    with pytest.raises(ComponentError, match="negative or not a number"):
+    with pytest.raises(ComponentError, match="negative or NaN token weights"):
         encoder(copy).weigh_queries(Passages(QUERIES))
 
 

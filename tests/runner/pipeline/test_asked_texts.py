@@ -102,5 +102,5 @@ def test_unknown_refiner_is_one_error() -> None:
     with pytest.raises(ConfigError) as raised:
         small_request("refiner=combined", "refiner.use=[dedup]")
     assert raised.value.problems == (
-        "refiner.use: got 'dedup', expected at least one of dedupe, headings, tables, summary; did you mean dedupe?",
+        "refiner.use: got 'dedup', expected one of dedupe, headings, tables, summary; did you mean dedupe?",
     )

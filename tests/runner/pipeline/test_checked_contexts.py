@@ -56,7 +56,7 @@ def test_valid_contexts_pass_the_check() -> None:
         (replace(SOUND, n_tokens=[1, 1, 0]), "returned list as n_tokens, expected 3 integers of at least 0"),
         (
             context(SOUND.chunk.tolist(), (1, -1, 0)),
-            "returned int64 of shape (3,) as n_tokens, expected 3 integers of 0",
+            "returned int64 of shape (3,) as n_tokens, expected 3 integers of at least 0",
         ),
         (context([[0, 5], [3, -1], [-1, -1]]), "query 0 has the chunk 5, expected 0 to 4, or -1 for none"),
         (context([[0, -2], [3, -1], [-1, -1]]), "query 0 has the chunk -2"),

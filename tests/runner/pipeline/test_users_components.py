@@ -49,7 +49,7 @@ def scored(metric: Any, scores: Scores) -> float:
 
 @pytest.mark.parametrize("value", [1.5, -0.5])
 def test_metric_share_outside_its_bounds_is_refused(value: float) -> None:
-    message = rf"mine of sample '1' is {value} \(n=1 alike\), expected a share in [0, 1]\. .* `is_share = False`"
+    message = rf"mine of sample '1' is {value} \(n=1 alike\), expected a share in \[0, 1\]\. .* `is_share = False`"
     with pytest.raises(ComponentError, match=ME + message):
         scored(Mine(), mean_scores([0.5, value]))
     assert scored(Unbounded(), mean_scores([0.5, value])) == (0.5 + value) / 2
@@ -57,7 +57,7 @@ def test_metric_share_outside_its_bounds_is_refused(value: float) -> None:
 
 def test_corpus_metric_share_outside_its_bounds_is_refused() -> None:
     scores = mean_scores([0.5, 0.5])
-    with pytest.raises(ComponentError, match=ME + r"mine of all samples is 1\.5, expected a share in [0, 1]"):
+    with pytest.raises(ComponentError, match=ME + r"mine of all samples is 1\.5, expected a share in \[0, 1\]"):
         scored(Tripling(), Scores(scores.statistics, scores.states, np.full(2, np.nan)))
 
 

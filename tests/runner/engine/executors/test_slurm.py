@@ -90,7 +90,7 @@ def test_simulated_slurm_run_survives_lost_workers_jobs_and_hosts(store: Store, 
         "source": 3, "left": 3, "right": 2, "top": 2, "sum": 1,
     }  # fmt: skip
     assert "was killed (SIGKILL), most likely because memory ran out (the log of its job" in ended["left"].error
-    log = Path(ended["left"].error.partition(" is ")[2].partition(";")[0])
+    log = Path(ended["left"].error.partition(" is ")[2].partition(")")[0])
     assert log.parent == tmp_path / "sweep" / "logs"
     assert log.is_file()
 
@@ -219,7 +219,7 @@ class TestProblems:
         [
             ({"time_min": 0}, "time_min: got 0, expected more than 0"),
             ({"mem_gb": -1}, "mem_gb: got -1, expected at least 0"),
-            ({"resources": {"source": Resources(gpus=1)}}, "resources.source.gpus: got 1, but a worker has 0: raise"),
+            ({"resources": {"source": Resources(gpus=1)}}, "resources.source.gpus: got 1, but a worker has 0. Raise"),
             ({"setup": ("export OPENAI_API_KEY=a",)}, "setup: sets OPENAI_API_KEY, which would be written into files"),
             ({"additional": {"export": "ALL,HF_TOKEN=a"}}, "additional.export: sets HF_TOKEN, which would be written"),
             ({"additional": {"token": "a"}}, "additional.token: sets token, which would be written into files"),
