@@ -5,11 +5,12 @@ from collections.abc import Iterable
 
 _OPENED, _CLOSED = "<think>", "</think>"
 _BLOCK = re.compile(
-    r"\s*(?:<(?P<tag>reasoning|thinking|thought)>(?P<text>.*?)(?:</(?P=tag)>|\Z)"
-    r"|\[THINK\](?P<mistral>.*?)(?:\[/THINK\]|\Z))",
+    r"\s*(?:<(?P<tag>reasoning|thinking|thought)>(?P<tagged>.*?)(?:</(?P=tag)>|\Z)"
+    r"|\[THINK\](?P<mistral>.*?)(?:\[/THINK\]|\Z)"
+    r"|<\|channel>(?:thought\b)?(?P<gemma>.*?)(?:<channel\|>|\Z))",
     re.DOTALL,
 )
-"""Thoughts of Amazon Bedrock, of prompts for Claude, of Gemini and of Mistral, at the beginning of a text."""
+"""Thoughts of Amazon Bedrock, of prompts for Claude, of Mistral and of Gemma 4, at the beginning of a text."""
 _MESSAGE = re.compile(
     r"<\|channel\|>(?P<channel>\w{1,20})[^<]{0,99}(?:<\|constrain\|>[^<]{0,99})?<\|message\|>(?P<text>.*?)(?=<\|(?:channel|start|end|return|call)\|>|\Z)",
     re.DOTALL,
@@ -17,12 +18,13 @@ _MESSAGE = re.compile(
 """A message of gpt-oss, whose answer is in the channel `final`. Format: https://cookbook.openai.com, OpenAI Harmony."""
 
 _HARMONY_MARKS = frozenset({"<|channel|>", "<|message|>", "<|start|>", "<|end|>", "<|return|>", "<|call|>"})
-_MISTRAL_MARKS = frozenset({"[THINK]", "[/THINK]"})
+_BLOCK_MARKS = frozenset({"[THINK]", "[/THINK]", "<|channel>", "<channel|>"})
 
 
 def thought_marks(text: str) -> frozenset[str]:
     """Return the special tokens in a text that separate thoughts from the answer, which `split_thoughts` needs."""
-    return _HARMONY_MARKS if "<|channel|>" in text else _MISTRAL_MARKS if "[THINK]" in text else frozenset()
+    has_block = any(mark in text for mark in _BLOCK_MARKS)
+    return _HARMONY_MARKS if "<|channel|>" in text else _BLOCK_MARKS if has_block else frozenset()
 
 
 def split_thoughts(text: str) -> tuple[str, str]:
@@ -41,7 +43,7 @@ def split_thoughts(text: str) -> tuple[str, str]:
     thoughts = [before.replace(_OPENED, "").replace(_CLOSED, ""), unfinished]
     start = 0
     while block := _BLOCK.match(rest, start):
-        thoughts.append(block["text"] or block["mistral"] or "")
+        thoughts.append(block["tagged"] or block["mistral"] or block["gemma"] or "")
         start = block.end()
     return _join(thoughts), rest[start:].strip()
 

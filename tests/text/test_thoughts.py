@@ -21,6 +21,8 @@ from components.text.thoughts import split_thoughts
         ("<think>a</think><thinking>b</thinking>so", "a\nb", "so"),
         ("[THINK]hm[/THINK]so", "hm", "so"),
         ("[THINK]hm", "hm", ""),
+        ("<|channel>thought\nhm<channel|>so", "hm", "so"),
+        ("<|channel>thought\n<channel|>so", "", "so"),
         (
             "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>so<|return|>",
             "hm",
@@ -38,7 +40,8 @@ def test_thoughts_are_split_from_the_reply(text: str, thoughts: str, rest: str) 
 
 
 @pytest.mark.parametrize(
-    "part", ["<|channel|>analysis", "<|channel|>a <|constrain|>", "<think>", "</think>", "[THINK]x[/THINK]"]
+    "part",
+    ["<|channel|>analysis", "<|channel|>a <|constrain|>", "<think>", "</think>", "[THINK]x[/THINK]", "<|channel>"],
 )
 def test_many_unclosed_thoughts_are_split_quickly(part: str) -> None:
     started = time.perf_counter()
