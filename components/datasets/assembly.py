@@ -73,16 +73,25 @@ def limit_and_count(benchmark: Benchmark, limit: int | None, seed: int, max_docu
     """Return the benchmark with at most `limit` samples and `max_documents` documents, and with counts in its notes.
 
     The gold of the samples is always kept. The limit on samples does not shrink the corpus, because retrieval from
-    fewer documents is easier. The counts are
-
-    - `n_samples_without_gold_in_corpus`: samples without a gold unit in the corpus, or without gold;
-    - `n_gold_units_not_in_corpus`: gold units of all samples that are not in the corpus;
-    - `n_documents_left_aside`: documents beyond the maximum.
+    fewer documents is easier. The counts are those of `count_gold`, and `n_documents_left_aside`: documents beyond the
+    maximum.
     """
     samples = limit_samples(benchmark.samples, limit, seed)
     documents = limit_documents(benchmark.documents, samples, max_documents, seed)
+    counts = count_gold(documents, samples)
+    if max_documents is not None:
+        counts["n_documents_left_aside"] = len(benchmark.documents) - len(documents)
+    return replace(benchmark, documents=documents, samples=samples, notes={**benchmark.notes, **counts})
+
+
+def count_gold(documents: Documents, samples: Sequence[Sample]) -> dict[str, int]:
+    """Return the numbers of documents and samples, and these counts:
+
+    - `n_samples_without_gold_in_corpus`: samples without a gold unit in the corpus, or without gold;
+    - `n_gold_units_not_in_corpus`: gold units of all samples that are not in the corpus.
+    """
     known = set(documents.ids)
-    counts = {
+    return {
         "n_documents": len(documents),
         "n_samples": len(samples),
         "n_samples_without_gold_in_corpus": sum(
@@ -90,9 +99,6 @@ def limit_and_count(benchmark: Benchmark, limit: int | None, seed: int, max_docu
         ),
         "n_gold_units_not_in_corpus": sum(unit.document_id not in known for _, unit in _units(samples)),
     }
-    if max_documents is not None:
-        counts["n_documents_left_aside"] = len(benchmark.documents) - len(documents)
-    return replace(benchmark, documents=documents, samples=samples, notes={**benchmark.notes, **counts})
 
 
 def require_gold_in_corpus(benchmark: Benchmark, source: str, not_read: str = "") -> None:

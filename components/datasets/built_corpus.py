@@ -37,7 +37,7 @@ class BuiltCorpus:
     Of equal or similar documents, the first by id is kept.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = DocumentSource.version + 1
 
     path: str = runtime_only("", "the fingerprint covers the content of the files; their place does not count")
     keep_structure: bool = True

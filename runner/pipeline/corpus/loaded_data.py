@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b, sha256
 from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
+from components.datasets.assembly import count_gold
 from components.errors import DataError
 from components.fields import runtime_only
 from components.json_value import Json
@@ -149,7 +150,7 @@ class ReadSource(Stage[SourceDocuments], kind="source", version=1, work=Work.BEN
         return documents
 
 
-class LoadedBenchmark(Stage[Benchmark], kind="data", version=8, work=Work.BENCHMARK):
+class LoadedBenchmark(Stage[Benchmark], kind="data", version=9, work=Work.BENCHMARK):
     """The data set as its loader returns it. `fingerprint` is the hash of the files that it reads."""
 
     codec = BenchmarkCodec()
@@ -162,7 +163,8 @@ class LoadedBenchmark(Stage[Benchmark], kind="data", version=8, work=Work.BENCHM
         """Load the data set. Raises DataError for errors in the files, and for files that change during the load."""
         loaded = self._load(run)
         _require_unchanged(self.dataset, self.fingerprint)
-        return loaded
+        # A class of the user may drop samples of an inherited `load`, and leave its notes as they are.
+        return replace(loaded, notes={**loaded.notes, **count_gold(loaded.documents, loaded.samples)})
 
     def _load(self, run: Run) -> Benchmark:
         for stage in self.sources:  # a data set has at most one source

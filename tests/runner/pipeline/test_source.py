@@ -80,4 +80,6 @@ def test_overridden_load_is_called_by_the_runner(tmp_path: Path, jsonl_overrides
     store = Store(tmp_path / "store", run_id="x")
     loaded = [read_or_make(load_data(each, store).loaded, store) for each in (whole, first)]
     assert [len(benchmark.samples) for benchmark in loaded] == [2, 1]
+    assert [benchmark.notes["n_samples"] for benchmark in loaded] == [2, 1]
+    assert [benchmark.notes["n_samples_without_gold_in_corpus"] for benchmark in loaded] == [0, 0]
     assert [separate_source(Part(each)) is None for each in (whole, first)] == [False, True]
