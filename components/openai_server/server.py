@@ -181,15 +181,18 @@ class Server:
     def _wait_s(self, error: Exception, attempt: int, session: Session) -> float:
         """Return the seconds before the next attempt: the server's delay, but at least our own.
 
-        A server that asks for a delay of 0 would otherwise use up all attempts immediately. Its delay holds the whole
-        account. Without one, our delays after a rate limit add up to more than the minute for which most limits last.
+        A server that asks for a delay of 0 would otherwise use up all attempts immediately. The delay after a rate
+        limit holds the whole account. If the server names none, ours add up to more than the minute for which most
+        limits last.
         """
         server_s = min(_MAX_WAIT_S, retry_after_s(error) or 0.0)
-        if server_s > 0:
-            session.gate.hold(session.account, server_s)
+        is_unnamed = server_s == 0 and class_of(error) is ErrorClass.RATE_LIMIT
         jitter = random.uniform(0.75, 1.25)  # noqa: S311 - spreads the retries of many callers
-        factor = 1.0 if server_s > 0 or class_of(error) is not ErrorClass.RATE_LIMIT else _RATE_LIMIT_FACTOR
-        return min(_MAX_WAIT_S, max(self.backoff_s * factor * 2.0 ** (attempt - 1) * jitter, server_s))
+        own_s = self.backoff_s * (_RATE_LIMIT_FACTOR if is_unnamed else 1.0) * 2.0 ** (attempt - 1) * jitter
+        wait_s = min(_MAX_WAIT_S, max(own_s, server_s))
+        if server_s > 0 or is_unnamed:  # otherwise new requests would use up the limit before this one is sent again
+            session.gate.hold(session.account, wait_s if is_unnamed else server_s)
+        return wait_s
 
     def _report(self, error: Exception, attempt: int, breaker: Breaker, wait_s: float) -> None:
         limit = breaker.health.window.limit(self.concurrency)

@@ -27,9 +27,9 @@ def hub_problems() -> list[str]:
     """
     if not _is_readable(hub_endpoint()):
         return [f"the environment's {ENDPOINT} is not a usable address, expected one such as {HUB}, without a password"]
-    proxies = {} if is_offline() else getproxies()
-    is_read = proxies.pop("no", "").strip() != "*"
-    return [UNUSABLE_PROXY] if is_read and not all(map(_is_readable, proxies.values())) else []
+    proxies = {} if is_offline() or getproxies().get("no", "").strip() == "*" else getproxies()
+    read = [address for scheme, address in proxies.items() if scheme in ("http", "https", "all")]
+    return [] if all(map(_is_readable, read)) else [UNUSABLE_PROXY]
 
 
 def _is_readable(address: str) -> bool:

@@ -65,8 +65,9 @@ def separate_source(dataset: Dataset) -> Source | None:
     """
     if not isinstance(dataset, DatasetOverSource):
         return None
-    methods = next(found for cls in type(dataset).__mro__ if (found := {"load", "load_over"} & vars(cls).keys()))
-    return dataset.source if "load_over" in methods else None
+    defined = ({"load", "load_over"} & vars(cls).keys() for cls in type(dataset).__mro__)
+    first = next(filter(None, defined), {"load_over"})  # a class may delegate all by __getattr__
+    return dataset.source if "load_over" in first else None
 
 
 @runtime_checkable

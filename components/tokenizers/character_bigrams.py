@@ -45,7 +45,7 @@ class CharacterBigrams:
     languages stay whole.
     """
 
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     languages: ClassVar[tuple[str, ...]] = ("zh", "ja", "ko")
 
     def words(self, texts: Sequence[str]) -> Iterator[Words]:

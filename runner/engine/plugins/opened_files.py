@@ -46,7 +46,7 @@ class OpenedFiles:
         self.outside: dict[str, set[str]] = {}
         """Paths of files near the packages that were read, but that no snapshot covers."""
         self.identified: dict[str, set[str]] = {}
-        """Paths of files near the packages that a component read to identify them, and of folders that it listed, with
+        """Paths of files near the packages that a component read to identify them; of further ones, their folders with
         a slash at the end. The values are the classes, as in `my_package.data:MyData`.
         """
         self._identifying = ""
@@ -63,7 +63,6 @@ class OpenedFiles:
         """Record from now on which of the files the code of top-level packages opens. Forgets other packages."""
         self.forget({top_level(name) for name in (*self.read, *self.imported)}.difference(packages))
         self._packages, self._files, self._names, self._kinds = packages, files, {}, {}
-        self.identified = {}
         self._roots = _folders_around(packages, files)
         if packages and not self._is_hooked:
             self._is_hooked = True
@@ -118,8 +117,8 @@ class OpenedFiles:
         if event == "open" and _only_writes(arguments[2]):
             return
         names = self._names_of(real, is_listing=is_listing)
-        if self._identifying:
-            self._note_identified(real, is_listing=is_listing)
+        if self._identifying and not is_listing:
+            self._note_identified(real)
         elif not names and not is_listing:
             self._note_outside(real)
         modules, is_import = self._readers() if names else (set(), False)
@@ -128,12 +127,11 @@ class OpenedFiles:
                 is_code = name in self._files and not self._files[name].is_data
                 (self.imported if is_import and is_code else self.read).setdefault(name, set()).update(modules)
 
-    def _note_identified(self, real: str, *, is_listing: bool) -> None:
-        """Record a file or a folder for the class. Of our classes, which read whole corpora, record only the folder."""
-        is_users = self._kind(self._identifying.partition(":")[0]) is _Kind.USERS
-        path = real if is_listing or is_users else os.path.dirname(real)  # noqa: PTH120 - thousands of them
-        key = f"{path}{os.sep}" if is_listing or not is_users else path
-        if self._is_near(key) and len(self.identified) < _MAX_IDENTIFIED:
+    def _note_identified(self, real: str) -> None:
+        """Record a file for the class, or only its folder if there are too many files."""
+        is_one_more = real in self.identified or len(self.identified) < _MAX_IDENTIFIED
+        key = real if is_one_more else f"{os.path.dirname(real)}{os.sep}"  # noqa: PTH120 - thousands of them
+        if self._is_near(real):
             self.identified.setdefault(key, set()).add(self._identifying)
 
     def _note_outside(self, real: str) -> None:
