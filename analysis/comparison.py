@@ -105,14 +105,11 @@ def _order_cells(
     groups = equal_groups(joined, larger_is_better=metric.direction(), first=named)
     if any(len(group) > 1 for group in groups):
         # A row of the leaderboard also shows the recommended cell before equal ones.
-        first = [named.cell_id if named else "", sweep.best(f"{metric.subset}:{metric.metric}").cell_id]
-        groups = [sorted(group, key=lambda index: _rank(joined.cells[index].cell_id, first)) for group in groups]
+        best_id = sweep.best(f"{metric.subset}:{metric.metric}").cell_id
+        is_later = [(cell is not named, cell.cell_id != best_id) for cell in joined.cells]
+        groups = [sorted(group, key=is_later.__getitem__) for group in groups]
     standings = [_standing(joined, metric, places, float(means[places[0]])) for places in groups]
     return standings, collect_group_scores(joined, groups)
-
-
-def _rank(cell_id: str, first: Sequence[str]) -> int:
-    return first.index(cell_id) if cell_id in first else len(first)
 
 
 def _standing(joined: CommonSamples, metric: SubsetMetric, columns: Sequence[int], mean: float) -> Standing:

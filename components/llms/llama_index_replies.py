@@ -60,7 +60,7 @@ def as_server_error(error: Exception) -> Exception:
         status = _part(cause, "status_code") or _part(response, "status_code")
         if isinstance(status, int) and status >= 400:
             body = _part(cause, "body")
-            body = (_part(body, "error") or body) if isinstance(body, dict) else body
+            body = _part(body, "error") or body
             return HttpError(status, body if isinstance(body, dict) else str(cause), {})
         names = [cls.__name__ for cls in type(cause).__mro__]
         if any("Timeout" in name for name in names):  # check first: OpenAI's timeout is also a connection error

@@ -11,6 +11,12 @@ from components.secrets.names import is_variable_name
 
 OPENAI = "https://api.openai.com/v1"
 
+UNUSABLE_PROXY = (
+    "the environment's proxy (HTTPS_PROXY, HTTP_PROXY or ALL_PROXY) has no usable address, expected http://HOST:PORT. "
+    "Write USER:PASSWORD@ before HOST if it needs them, with special characters encoded (/ as %2F)."
+)
+"""It does not show the proxy's address, which may contain a password."""
+
 
 def host_of(base_url: str) -> str:
     """Return host and port of an address; "" stands for OpenAI."""
@@ -48,13 +54,6 @@ def key_problems(variable: str) -> list[str]:
             f"api_key_env: the key in {variable} contains characters that HTTP headers do not allow. Copy it again."
         ]
     return []
-
-
-UNUSABLE_PROXY = (
-    "the environment's proxy (HTTPS_PROXY, HTTP_PROXY or ALL_PROXY) has no usable address, expected http://HOST:PORT. "
-    "Write USER:PASSWORD@ before HOST if it needs them, with special characters encoded (/ as %2F)."
-)
-"""It does not show the proxy's address, which may contain a password."""
 
 
 def proxy_for(url: str) -> str | None:

@@ -190,8 +190,9 @@ class Server:
         jitter = random.uniform(0.75, 1.25)  # noqa: S311 - spreads the retries of many callers
         own_s = self.backoff_s * (_RATE_LIMIT_FACTOR if is_unnamed else 1.0) * 2.0 ** (attempt - 1) * jitter
         wait_s = min(_MAX_WAIT_S, max(own_s, server_s))
-        if server_s > 0 or is_unnamed:  # otherwise new requests would use up the limit before this one is sent again
-            session.gate.hold(session.account, wait_s if is_unnamed else server_s)
+        held_s = wait_s if is_unnamed else server_s
+        if held_s > 0:  # otherwise new requests would use up the limit before this one is sent again
+            session.gate.hold(session.account, held_s)
         return wait_s
 
     def _report(self, error: Exception, attempt: int, breaker: Breaker, wait_s: float) -> None:

@@ -27,9 +27,11 @@ def hub_problems() -> list[str]:
     """
     if not _is_readable(hub_endpoint()):
         return [f"the environment's {ENDPOINT} is not a usable address, expected one such as {HUB}, without a password"]
-    proxies = {} if is_offline() or getproxies().get("no", "").strip() == "*" else getproxies()
-    read = [address for scheme, address in proxies.items() if scheme in ("http", "https", "all")]
-    return [] if all(map(_is_readable, read)) else [UNUSABLE_PROXY]
+    proxies = getproxies()
+    if is_offline() or proxies.get("no", "").strip() == "*":
+        return []
+    is_read = all(_is_readable(proxies.get(scheme, "")) for scheme in ("http", "https", "all"))
+    return [] if is_read else [UNUSABLE_PROXY]
 
 
 def _is_readable(address: str) -> bool:

@@ -1,4 +1,4 @@
-"""Whether the hub's client can use the addresses in the environment."""
+"""Checks of the hub's address and of the proxies in the environment."""
 
 import pytest
 

@@ -67,6 +67,17 @@ class TestLs:
         assert "0 results" in capsys.readouterr().out
 
 
+def refusing(closed: Path, read: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a reader of files that may not read one of them."""
+
+    def checked(place: Path, *others: Any) -> Any:
+        if place == closed:
+            raise PermissionError(errno.EACCES, "Permission denied", str(place))
+        return read(place, *others)
+
+    return checked
+
+
 class TestVerify:
     def test_verify_of_an_intact_store_finds_no_damage(
         self, store: Store, chunks: StoredResult, capsys: pytest.CaptureFixture[str]
@@ -119,15 +130,7 @@ class TestVerify:
         damaged, closed = paths["ff" * 32], paths["ee" * 32]
         damaged.write_bytes(damaged.read_bytes().replace(b"text 1", b"texx 1"))
 
-        def refused(read: Callable[..., Any]) -> Callable[..., Any]:
-            def checked(place: Path, *others: Any) -> Any:
-                if place == closed:
-                    raise PermissionError(errno.EACCES, "Permission denied", str(place))
-                return read(place, *others)
-
-            return checked
-
-        monkeypatch.setattr(replies, "open_regular", refused(replies.open_regular))
+        monkeypatch.setattr(replies, "open_regular", refusing(closed, replies.open_regular))
         assert run(store, "verify", "--delete") == 2
         output = capsys.readouterr().out
         assert f"cannot be read: {closed}: Permission denied" in output
@@ -149,16 +152,8 @@ class TestVerify:
         closed = chunks.folder / name
         flip_a_byte(answers.folder / "data")
 
-        def refused(read: Callable[..., Any]) -> Callable[..., Any]:
-            def checked(place: Path, *others: Any) -> Any:
-                if place == closed:
-                    raise PermissionError(errno.EACCES, "Permission denied", str(place))
-                return read(place, *others)
-
-            return checked
-
         for module, reader in ((manifests, "read_small"), (stored_result, "checksum")):
-            monkeypatch.setattr(module, reader, refused(getattr(module, reader)))
+            monkeypatch.setattr(module, reader, refusing(closed, getattr(module, reader)))
         access = os.access
         monkeypatch.setattr(os, "access", lambda path, mode: path != closed and access(path, mode))
         assert run(store, "verify") == 1
