@@ -1,7 +1,7 @@
 """Requests to a server: 10,000 answers of 200 ms each, 256 at a time.
 
-Everything around them is included: claims, the gate with its ledger, and the stored replies. The ideal is the server's
-own time.
+Everything around them is included: claims, the limiter with its ledger, and the stored replies. The ideal is the
+server's own time.
 """
 
 import threading
@@ -15,10 +15,10 @@ from benchmarks.measure import Bound, Measure
 from benchmarks.settings import Settings
 from components.embedders.openai_embeddings import OpenAIEmbeddings
 from components.llms.openai_chat import OpenAIChat
-from components.openai_server.gate import use_gate
+from components.openai_server.limiter import use_limiter
 from components.records import AnswerState, Kind, Message, Passages, Request, Sample
 from runner.engine.ask import Asker, replies_key
-from runner.engine.spending import SharedGate
+from runner.engine.spending import SharedLimiter
 from runner.engine.store import Store
 
 _N, _FEW, _CONCURRENCY, _DELAY_S = 10_000, 2_000, 256, 0.2
@@ -77,7 +77,7 @@ def _ask(url: str, folder: Path, n: int) -> Asked:
     store = Store(folder / "store")
     asker = Asker(llm, store.replies(replies_key(llm, "answers")), watch)
     started, cpu = time.perf_counter(), time.process_time()
-    with use_gate(SharedGate(store.limits, folder / "spent")):
+    with use_limiter(SharedLimiter(store.limits, folder / "spent")):
         answers = asker(requests)
     assert sum(answer.state is AnswerState.OK for answer in answers) == n
     return Asked(time.perf_counter() - started, time.process_time() - cpu, n_threads[0])

@@ -18,10 +18,10 @@ from benchmarks.chat_endpoint import Behaviour, Endpoint, answer_to, serving
 from benchmarks.measure import Bound, Measure
 from benchmarks.settings import Settings
 from components.llms.openai_chat import OpenAIChat
-from components.openai_server.gate import use_gate
+from components.openai_server.limiter import use_limiter
 from components.records import Answer, AnswerState, Kind, Message, Request, Sample
 from runner.engine.ask import Asker, replies_key, request_keys
-from runner.engine.spending import SharedGate
+from runner.engine.spending import SharedLimiter
 from runner.engine.store import Store
 
 _N, _N_KILLS, _CONCURRENCY = 10_000, 3, 64
@@ -91,7 +91,7 @@ def endure(folder: Path, n: int, n_kills: int, concurrency: int, behaviour: Beha
         len(paid_twice),
         sum(times - 1 for times in paid.values()),
         len(log),
-        int(_gate(folder).spent.n_requests),
+        int(_limiter(folder).spent.n_requests),
         sum(not asked.delivered for asked in log),
         time.perf_counter() - started,
     )
@@ -101,7 +101,7 @@ def ask_all(folder: Path, url: str, n: int, concurrency: int) -> list[Answer]:
     """Return all answers, including stored ones."""
     llm = _llm(url, concurrency)
     asker = Asker(llm, _store(folder).replies(replies_key(llm, "answers")), lambda done, total: None)
-    with use_gate(_gate(folder)):
+    with use_limiter(_limiter(folder)):
         return asker(_requests(n))
 
 
@@ -158,5 +158,5 @@ def _store(folder: Path) -> Store:
     return Store(folder / "store")
 
 
-def _gate(folder: Path) -> SharedGate:
-    return SharedGate(folder / "store" / "limits", folder / "spent")
+def _limiter(folder: Path) -> SharedLimiter:
+    return SharedLimiter(folder / "store" / "limits", folder / "spent")

@@ -14,7 +14,7 @@ from components.json_value import Json
 from components.limits import too_small
 from components.openai_server.body import MAX_BYTES, MAX_BYTES_PER_VECTOR
 from components.openai_server.errors import HttpError, Malformed
-from components.openai_server.gate import Account
+from components.openai_server.limiter import Account
 from components.openai_server.reading import in_order, objects_in, to_float_array
 from components.openai_server.received_replies import current_received, request_all
 from components.openai_server.server import Server, server_of

@@ -13,7 +13,7 @@ from components.llms.llama_index_replies import as_server_error, error_line, rea
 from components.openai_server.access import key_in
 from components.openai_server.breaker import Breaker
 from components.openai_server.errors import HttpError, class_of
-from components.openai_server.gate import current_gate
+from components.openai_server.limiter import current_limiter
 from components.pretrained.llama_index_class import LlamaIndexClass
 from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, Request
@@ -107,7 +107,7 @@ class LlamaIndexChat:
         if not requests:
             return
         llm = self._class.instance()
-        breaker = Breaker(self.concurrency, current_gate().health(f"{self.class_path} {dict(self.arguments)}"))
+        breaker = Breaker(self.concurrency, current_limiter().health(f"{self.class_path} {dict(self.arguments)}"))
         pool = ThreadPoolExecutor(min(self.concurrency, len(requests)))
         try:
             for call in as_completed([pool.submit(self._answer, llm, request, breaker) for request in requests]):

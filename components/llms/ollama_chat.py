@@ -8,7 +8,7 @@ from components.fields import runtime_only
 from components.llms.sampling import sampling_problems
 from components.openai_server.counts import CountedAt
 from components.openai_server.errors import Malformed, preview
-from components.openai_server.gate import Account
+from components.openai_server.limiter import Account
 from components.openai_server.look_up import LookUpFailed, look_up
 from components.openai_server.reading import count_in, objects_in, parse_body, part_of, text_in
 from components.openai_server.server import Server, server_of

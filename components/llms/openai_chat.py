@@ -16,7 +16,7 @@ from components.llms.openai_replies import read_replies
 from components.llms.sampling import sampling_problems
 from components.openai_server.access import host_of
 from components.openai_server.errors import HttpError
-from components.openai_server.gate import Account
+from components.openai_server.limiter import Account
 from components.openai_server.server import Failed, Server, server_of
 from components.openai_server.session import Session
 from components.protocols import AnswersFrom

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from components.openai_server.gate import Tokens
+from components.openai_server.limiter import Tokens
 from components.openai_server.reading import count_in
 
 Path = tuple[str, ...]

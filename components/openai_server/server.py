@@ -28,7 +28,7 @@ from components.openai_server.errors import (
     message_of,
     retry_after_s,
 )
-from components.openai_server.gate import Account, Gate, current_gate
+from components.openai_server.limiter import Account, Limiter, current_limiter
 from components.openai_server.retry_report import LONG_WAIT_S
 from components.openai_server.session import NotSent, Session
 from components.records import Answer, ErrorClass, Request
@@ -107,8 +107,8 @@ class Server:
         """Yield every item with the result of `send` for it, as it arrives.
 
         `send` posts one request and reads its reply. `path` is appended to the base address, e.g. "/chat/completions".
-        Closing the iterator, or an interrupt, cancels open calls immediately. Raises BudgetReached if the gate admits
-        no more requests, and StoreError if it cannot count them, both after all open calls have ended.
+        Closing the iterator, or an interrupt, cancels open calls immediately. Raises BudgetReached if the limiter
+        admits no more requests, and StoreError if it cannot count them, both after all open calls have ended.
         """
         from anyio.from_thread import start_blocking_portal
 
@@ -119,7 +119,7 @@ class Server:
         with ExitStack() as stack:
             portal = stack.enter_context(start_blocking_portal())
             connection = stack.enter_context(portal.wrap_async_context_manager(self._connection()))
-            session = portal.call(self._session, connection, path, current_gate())
+            session = portal.call(self._session, connection, path, current_limiter())
             calls = portal.call(Calls, items, partial(self._call, send, session), self.concurrency)
             stack.callback(portal.call, calls.cancel)
             # An iterator that a traceback keeps alive would be closed only after Python has frozen the loop, and would
@@ -147,9 +147,11 @@ class Server:
     def _connection(self) -> Connection:
         return Connection(self.base_url, self.api_key_env, self.key_scheme)
 
-    def _session(self, connection: Connection, path: str, gate: Gate) -> Session:
-        breaker = Breaker(self.concurrency, gate.health(f"{connection.base_url}{path} {self.account.name}"))
-        return Session(connection, path, self.account, gate, breaker, self.timeout_s, self.concurrency, asyncio.Lock())
+    def _session(self, connection: Connection, path: str, limiter: Limiter) -> Session:
+        breaker = Breaker(self.concurrency, limiter.health(f"{connection.base_url}{path} {self.account.name}"))
+        return Session(
+            connection, path, self.account, limiter, breaker, self.timeout_s, self.concurrency, asyncio.Lock()
+        )
 
     async def _call(
         self, send: Callable[[Session, Item], Awaitable[Result]], session: Session, item: Item
@@ -192,7 +194,7 @@ class Server:
         wait_s = min(_MAX_WAIT_S, max(own_s, server_s))
         held_s = wait_s if is_unnamed else server_s
         if held_s > 0:  # otherwise new requests would use up the limit before this one is sent again
-            session.gate.hold(session.account, held_s)
+            session.limiter.hold(session.account, held_s)
         return wait_s
 
     def _report(self, error: Exception, attempt: int, breaker: Breaker, wait_s: float) -> None:

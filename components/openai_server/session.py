@@ -1,4 +1,4 @@
-"""Attempts to call a server. Each one passes the gate first."""
+"""Attempts to call a server. Each one passes the limiter first."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ from components.openai_server.breaker import Breaker
 from components.openai_server.connection import Connection
 from components.openai_server.counts import AS_OPENAI, CountedAt
 from components.openai_server.errors import HttpError, Unreachable, WebPage, is_too_slow
-from components.openai_server.gate import Account, Attempt, Gate, Tokens, n_tokens_at_most
+from components.openai_server.limiter import Account, Attempt, Limiter, Tokens, n_tokens_at_most
 from components.openai_server.patience import run_within
 
 _LOOK_EVERY_S = 0.02
@@ -38,12 +38,12 @@ class Session:
     connection: Connection
     path: str
     account: Account
-    gate: Gate
+    limiter: Limiter
     breaker: Breaker
     timeout_s: float
     concurrency: int
     turn: asyncio.Lock
-    """Held by the attempt that waits at the gate. The others queue for it."""
+    """Held by the attempt that waits for the limiter. The others queue for it."""
 
     async def post(
         self,
@@ -53,7 +53,7 @@ class Session:
         counted_at: CountedAt = AS_OPENAI,
         max_bytes: int = MAX_BYTES,
     ) -> Reply:
-        """Send one attempt as soon as the gate admits it, and return the reply.
+        """Send one attempt as soon as the limiter admits it, and return the reply.
 
         `max_new_tokens` limits the model's tokens, and `max_bytes` the size of the reply. Raises the exceptions of
         `errors`, NotAsked, BudgetReached, and UnicodeEncodeError for text with an unpaired surrogate.
@@ -78,16 +78,16 @@ class Session:
         finally:
             window.leave()
             if was_sent:
-                self.gate.settle(attempt, used)
+                self.limiter.settle(attempt, used)
             else:
-                self.gate.withdraw(attempt)
+                self.limiter.withdraw(attempt)
         return Reply(content, time.perf_counter() - started)
 
     async def _enter(self, attempt: Attempt) -> None:
         window = self.breaker.health.window
         async with self.turn:
             while not self.breaker.is_open:
-                wait_s = self.gate.admit(attempt) if window.has_room(self.concurrency) else _LOOK_EVERY_S
+                wait_s = self.limiter.admit(attempt) if window.has_room(self.concurrency) else _LOOK_EVERY_S
                 if wait_s <= 0:
                     window.enter()
                     return

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from components.openai_server.breaker import Breaker
 from components.openai_server.errors import class_of
-from components.openai_server.gate import current_gate
+from components.openai_server.limiter import current_limiter
 from components.pipelines.reply import read_reply, split_question
 from components.protocols import AnswersFrom
 from components.records import Answer, ErrorClass, Request
@@ -52,7 +52,7 @@ class CalledPipeline(CallsUserCode):
         def answer(request: Request, latency_s: Callable[[], float]) -> Answer:
             return read_reply(answering(*split_question(request)), request.id, latency_s())
 
-        breaker = Breaker(self.concurrency, current_gate().health(f"{self.path} {dict(self.parameters)}"))
+        breaker = Breaker(self.concurrency, current_limiter().health(f"{self.path} {dict(self.parameters)}"))
         for request, outcome in call_each(answer, requests, self.concurrency, self.timeout_s, lambda: breaker.is_open):
             if outcome is None:
                 yield Answer.from_failure(request, f"not sent: {breaker.reason}", breaker.error_class)

@@ -7,7 +7,7 @@ from typing import ClassVar
 from components.fields import runtime_only
 from components.openai_server.counts import CountedAt
 from components.openai_server.errors import Malformed
-from components.openai_server.gate import Account
+from components.openai_server.limiter import Account
 from components.openai_server.server import Server
 from components.openai_server.session import Session
 from components.pipelines.reply import read_reply, split_question

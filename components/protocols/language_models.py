@@ -26,8 +26,9 @@ class LLM(Component, Protocol):
 
     Equal requests have equal answers, unless it has a field `temperature` above 0. Optional members:
 
-    - `account`, a property of models behind a server whose attempts pass the limiter (`components.openai_server.gate`):
-      the account whose limits they count against. For other models, the caller counts the requests.
+    - `account`, a property of models behind a server whose attempts pass the limiter
+      (`components.openai_server.limiter`): the account whose limits they count against. For other models,
+      the caller counts the requests.
     - `is_free = True`, a class variable of models that run on the user's machines without charge.
     - `is_stand_in = True`, a class variable of models that reply by rule, for rehearsals and tests. Their requests
       count towards no budget.

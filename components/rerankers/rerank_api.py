@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from components.fields import runtime_only
 from components.limits import too_small
 from components.openai_server.errors import Malformed
-from components.openai_server.gate import Account
+from components.openai_server.limiter import Account
 from components.openai_server.reading import in_order, objects_in, to_float_array
 from components.openai_server.received_replies import current_received, request_all
 from components.openai_server.server import Server, server_of

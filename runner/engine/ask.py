@@ -15,14 +15,14 @@ from hashlib import sha256
 from typing import Protocol
 
 from components.errors import ComponentError
-from components.openai_server.gate import Tokens, current_gate
+from components.openai_server.limiter import Tokens, current_limiter
 from components.protocols import LLM, AnswersFrom
 from components.records import Answer, AnswerState, Request
 from runner.engine.checked_answers import checked_answers, without_secrets_in
 from runner.engine.identity import describe, key_of
 from runner.engine.plugins.plugin_loading import code_class
 from runner.engine.source_code import model_code, package_code, require_equal_files
-from runner.engine.spending.admission_gate import admit_requests, max_request_tokens
+from runner.engine.spending.admission import admit_requests, max_request_tokens
 
 log = logging.getLogger(__name__)
 
@@ -168,7 +168,7 @@ class Asker:
     def _generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
         is_stand_in = getattr(self._llm, "is_stand_in", False)
         if self.asks_a_language_model and not is_stand_in and not hasattr(self._llm, "account"):
-            return admit_requests(self._llm, requests, current_gate())
+            return admit_requests(self._llm, requests, current_limiter())
         return checked_answers(self._llm, requests)
 
     def _count(self, answers: Sequence[Answer]) -> None:

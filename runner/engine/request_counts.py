@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
-from components.openai_server.gate import Tokens
+from components.openai_server.limiter import Tokens
 from components.protocols import LLM
 from runner.engine.ask import Asking, CountingAsker, is_language_model
 from runner.engine.cache import Cache

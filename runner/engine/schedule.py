@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Self
 
 from components.errors import BudgetReached
-from components.openai_server.gate import Gate
+from components.openai_server.limiter import Limiter
 from runner.console.ending_signals import endings_deferred
 from runner.engine.executors.protocol import N_LOSSES, Executor, LostStage, Stages, StartPriority, Watch, Workers
 from runner.engine.outcome import StageRun, inherited_failure
@@ -44,11 +44,11 @@ def run_stages(
     executor: Executor,
     n_workers: int = 0,
     watch: Watch = ignore_progress,
-    gate: Gate | None = None,
+    limiter: Limiter | None = None,
     folder: Path = Path(),
 ) -> Iterator[StageRun]:
     """Run the stages in dependency order and yield each outcome. See `running` for the arguments."""
-    with running(order, store, executor, n_workers, watch, gate, folder) as outcomes:
+    with running(order, store, executor, n_workers, watch, limiter, folder) as outcomes:
         yield from outcomes
 
 
@@ -59,17 +59,17 @@ def running(
     executor: Executor,
     n_workers: int = 0,
     watch: Watch = ignore_progress,
-    gate: Gate | None = None,
+    limiter: Limiter | None = None,
     folder: Path = Path(),
 ) -> Iterator[Iterator[StageRun]]:
     """Start workers, which end with the context, and yield an iterator that runs the stages.
 
     The iterator runs stages in dependency order and reports each outcome as it arrives, in no particular order. Every
-    request to a model passes `gate`. Once the gate refuses an attempt, the iterator waits for running stages and
+    request to a model passes `limiter`. Once the limiter refuses an attempt, the iterator waits for running stages and
     raises BudgetReached. `Executor.start` documents the other parameters.
     """
     with (
-        PersistentWorkers(store, executor, n_workers, gate, folder) as workers,
+        PersistentWorkers(store, executor, n_workers, limiter, folder) as workers,
         workers.running(order, watch) as outcomes,
     ):
         yield outcomes
@@ -83,7 +83,7 @@ class PersistentWorkers:
         store: Store,
         executor: Executor,
         n_workers: int,
-        gate: Gate | None,
+        limiter: Limiter | None,
         folder: Path,
         steering: Steering | None = None,
     ) -> None:
@@ -91,7 +91,7 @@ class PersistentWorkers:
         self._store = store
         self._executor = executor
         self._n_workers = n_workers
-        self._gate = gate
+        self._limiter = limiter
         self._folder = folder
         self._steering = steering or NoSteering()
         self._watch: Watch = ignore_progress
@@ -122,7 +122,9 @@ class PersistentWorkers:
         if self._workers is None or not self._workers.extend(stages):
             self._stop()
             start = self._executor.start
-            self._workers = start(stages, self._store, self._gate, self._n_workers, self._report_progress, self._folder)
+            self._workers = start(
+                stages, self._store, self._limiter, self._n_workers, self._report_progress, self._folder
+            )
         return self._workers
 
     def _report_progress(self, stage: AnyStage, done: int, total: int) -> None:

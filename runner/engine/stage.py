@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypedDict, TypeVar, Unpack,
 
 from components.fields import counts
 from components.json_value import Json
-from components.openai_server.gate import Tokens
+from components.openai_server.limiter import Tokens
 from runner.engine.codecs import Codec, Parts
 from runner.engine.identity import Models, describe, key_of, models_in, parts_of
 

@@ -8,7 +8,7 @@ from typing import ClassVar, TypeVar
 
 from components.errors import DamagedEntryError
 from components.loading import loading
-from components.openai_server.gate import current_gate, use_gate
+from components.openai_server.limiter import current_limiter, use_limiter
 from components.openai_server.received_replies import ReceivedReplies, use_received
 from components.protocols import LLM
 from runner.engine.ask import Asker, Asking, Report
@@ -18,7 +18,7 @@ from runner.engine.edited_models import record_code
 from runner.engine.model_replies import asker_for
 from runner.engine.stage import AnyStage, Stage
 from runner.engine.store import Store, StoredResult
-from runner.engine.store.held_locks import GateOfLock
+from runner.engine.store.held_locks import LimiterUnderLock
 from runner.engine.store.pair_scores import PairScores
 from runner.engine.store.received_numbers import ReceivedNumbers
 
@@ -128,7 +128,7 @@ class Run:
         received = self._store.open_received(key, self._key)
         with (
             self._store.lock("scores of pairs", key, from_stopped=False) as lock,
-            use_gate(GateOfLock(current_gate(), lock)),
+            use_limiter(LimiterUnderLock(current_limiter(), lock)),
             use_received(received),
         ):
             yield

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from components.errors import BudgetReached, ComponentError, DamagedEntryError, RagGridError, StoreError
 from components.loading import loading_seconds
-from components.openai_server.gate import Gate, use_gate
+from components.openai_server.limiter import Limiter, use_limiter
 from components.openai_server.received_replies import use_received
 from components.pretrained.load_once import declare_needed
 from components.secrets.known import mark_variables
@@ -27,11 +27,11 @@ from runner.engine.identity import key_of
 from runner.engine.outcome import StageRun, user_code_note
 from runner.engine.plugins.plugin_loading import code_class, uncovered_reads
 from runner.engine.source_code import require_equal_files
-from runner.engine.spending import SharedGate
+from runner.engine.spending import SharedLimiter
 from runner.engine.stage import AnyStage, Stage
 from runner.engine.stage_run import Run
 from runner.engine.store import Store, StoredResult
-from runner.engine.store.held_locks import GateOfLock, HeldLock, LockLost
+from runner.engine.store.held_locks import HeldLock, LimiterUnderLock, LockLost
 from runner.engine.store.part_files import read_only
 
 log = logging.getLogger(__name__)
@@ -64,13 +64,13 @@ class StageFailed(Exception):
 class Worker:
     """Computes results in one process. Caches the last decoded inputs and loaded models."""
 
-    def __init__(self, store: Store, gate: Gate | None = None, cache: Cache | None = None) -> None:
-        """Every request to a model passes `gate`. None means a gate that only observes rate limits.
+    def __init__(self, store: Store, limiter: Limiter | None = None, cache: Cache | None = None) -> None:
+        """Every request to a model passes `limiter`. None means a limiter that only observes rate limits.
 
         `cache` is for callers that know which results their stages read. None means a cache of the default size.
         """
         self._store = store
-        self._gate = gate or SharedGate(store.limits)
+        self._limiter = limiter or SharedLimiter(store.limits)
         self._cache = cache or Cache()
         self._damaged: list[str] = []
         self._hidden: dict[str, Counter[str]] = {}
@@ -181,7 +181,7 @@ class Worker:
         declare_needed(stage.models)
         started, loaded = time.perf_counter(), loading_seconds()
         try:
-            with use_gate(GateOfLock(self._gate, lock)), use_received(run.received):
+            with use_limiter(LimiterUnderLock(self._limiter, lock)), use_received(run.received):
                 try:
                     result = _compute(stage, run)
                 finally:
@@ -319,20 +319,20 @@ def _find_damage(stage: AnyStage, entry: StoredResult, *, contents: bool) -> Seq
         return [str(error)]
 
 
-def read_cached(stage: Stage[T], store: Store, read: Callable[[StoredResult], R], gate: Gate | None = None) -> R:
+def read_cached(stage: Stage[T], store: Store, read: Callable[[StoredResult], R], limiter: Limiter | None = None) -> R:
     """Return the value that `read` takes from the stored result of a stage.
 
     Computes the result first if it is missing, and again if it is deleted before it is read, because another process
-    may be pruning the store. Its requests then pass `gate`, as in a Worker.
+    may be pruning the store. Its requests then pass `limiter`, as in a Worker.
 
     Raises the exception of the stage, and StoreError if the result is deleted again and again.
     """
     for _ in range(_N_TRIES - 1):
         try:
-            return _read_from(find_or_make(stage, store, gate), read)
+            return _read_from(find_or_make(stage, store, limiter), read)
         except DamagedEntryError:
-            Worker(store, gate).run_or_raise(stage, contents=True)
-    return _read_from(find_or_make(stage, store, gate), read)
+            Worker(store, limiter).run_or_raise(stage, contents=True)
+    return _read_from(find_or_make(stage, store, limiter), read)
 
 
 def _read_from(entry: StoredResult, read: Callable[[StoredResult], R]) -> R:
@@ -340,14 +340,14 @@ def _read_from(entry: StoredResult, read: Callable[[StoredResult], R]) -> R:
         return read(entry)
 
 
-def find_or_make(stage: Stage[T], store: Store, gate: Gate | None = None) -> StoredResult:
+def find_or_make(stage: Stage[T], store: Store, limiter: Limiter | None = None) -> StoredResult:
     """Return the stored result of a stage after comparing its checksums. Computes it first if it is missing or damaged.
 
     Raises the exception of the stage, and StoreError if the result is deleted while it is looked up.
     """
     entry = store.find(stage.kind, stage.key)
     if entry is None or entry.damages(set(entry.manifest.files) - entry.compared):
-        Worker(store, gate).run_or_raise(stage, contents=True)
+        Worker(store, limiter).run_or_raise(stage, contents=True)
         entry = store.find(stage.kind, stage.key)
     if entry is None:
         raise StoreError(

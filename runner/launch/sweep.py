@@ -25,7 +25,7 @@ from runner.engine.outdated_results import discard
 from runner.engine.plugins.plugin_loading import allow_edits
 from runner.engine.plugins.trusted_packages import trust
 from runner.engine.schedule import GIVEN_UP, PersistentWorkers
-from runner.engine.spending import SharedGate
+from runner.engine.spending import SharedLimiter
 from runner.engine.stage import AnyStage
 from runner.engine.store import open_store
 from runner.launch.headline import planned_headline
@@ -198,12 +198,12 @@ class RunningSweep:
         self._store = open_store(cell.run.store_dir, cell.run.cache_dir, uuid.uuid4().hex)
         # Records the spending of one command, in all batches of the sweep and all of its workers.
         ledger = self._sweep_dir / (".spent" if is_part else f".spent-{os.getpid()}")
-        self._gate = SharedGate(self._store.limits, ledger, self._run.budget, cell.prices)
+        self._limiter = SharedLimiter(self._store.limits, ledger, self._run.budget, cell.prices)
         self._steering = SweepSteering(
             self._sweep_dir, ledger, self._run.budget, cell.prices.currency, self._print, self._record_requests
         )
         self._workers = PersistentWorkers(
-            self._store, cell.executor, self._run.workers, self._gate, self._sweep_dir, self._steering
+            self._store, cell.executor, self._run.workers, self._limiter, self._sweep_dir, self._steering
         )
         self._tracker = SafeTracker(cell.tracking, self._name, self._sweep_dir)
         self._done: dict[str, CellResult] = {}
@@ -344,7 +344,7 @@ class RunningSweep:
             for line in self._closing_lines():
                 self._print(line)
             n_done = f"{len(self._done)} of {n_planned} cells"
-            raise BudgetReached(stopped_line(str(reached), self._gate.spent, self._prices, n_done)) from reached
+            raise BudgetReached(stopped_line(str(reached), self._limiter.spent, self._prices, n_done)) from reached
         except BaseException:  # without an end, the results would stay RUNNING forever
             self._end(plan, INTERRUPTED)
             raise
@@ -387,7 +387,7 @@ class RunningSweep:
         self._plan = plan
         results.write_sweep(self._sweep_dir, self._describe(plan, RUNNING))
         if not self._has_begun:
-            self._gate.begin()
+            self._limiter.begin()
         discard(plan.plan.outdated, self._store)
         self._keep(self._sweep_dir)
         if not self._has_begun:
@@ -481,7 +481,7 @@ class RunningSweep:
             cells=tuple(self._describe_cell(cell, status) for cell in plan.cells),
             plan=plan.summary(),
             headline=self._headline,
-            spent=self._gate.spent.facts(self._prices.currency),
+            spent=self._limiter.spent.facts(self._prices.currency),
             search=self._search.describe() if self._search else {},
             steered=tuple(self._steering.requests),
         )
@@ -531,7 +531,7 @@ class RunningSweep:
             self._report_results(cells)
         except Exception as error:  # noqa: BLE001 - nothing of the sweep depends on its report
             say_error(f"the results are complete, but could not be displayed: {type(error).__name__}: {error}")
-        for line in money_lines(cells, self._gate.spent, self._prices):
+        for line in money_lines(cells, self._limiter.spent, self._prices):
             self._console.print(line, markup=False)
         for line in self._search.closing_lines(shlex.quote(str(self._shown_dir))) if self._search else ():
             self._print(line)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from components.json_value import Json
-from components.openai_server.gate import Tokens
+from components.openai_server.limiter import Tokens
 from components.prices import Price, Prices
 from components.protocols import LLM, AnswersFrom, AskedVariant, AskingRefinement, GraphArm
 from runner.console.display import estimate
@@ -11,7 +11,7 @@ from runner.console.styled_text import count
 from runner.engine.plan import Plan
 from runner.engine.request_counts import RequestCount
 from runner.engine.spending import Budget, Spending
-from runner.engine.spending.admission_gate import model_account
+from runner.engine.spending.admission import model_account
 from runner.engine.stage import AnyStage
 from runner.pipeline.cell import Cell
 from runner.pipeline.corpus.chunk_facts import GRAPH

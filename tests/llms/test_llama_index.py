@@ -16,8 +16,8 @@ from components.llms.llama_index_replies import as_server_error, read_reply
 from components.openai_server.errors import Malformed, class_of
 from components.records import Answer, AnswerState, ErrorClass, Message, Request
 from runner.engine.identity import describe
-from runner.engine.spending import SharedGate
-from runner.engine.spending.admission_gate import admit_requests
+from runner.engine.spending import SharedLimiter
+from runner.engine.spending.admission import admit_requests
 from tests.contracts.llm_contract import LLMContract, request
 
 ECHO = "llama_index.llms.echo.Echo"
@@ -147,11 +147,11 @@ def test_failed_llama_index_request_does_not_affect_others() -> None:
 
 
 def test_rejected_key_is_tried_only_by_the_first_cell(tmp_path: Path) -> None:
-    component, gate = LlamaIndexChat(ECHO, {"temperature": 0, "error": "refused"}, "", 1), SharedGate(tmp_path)
+    component, limiter = LlamaIndexChat(ECHO, {"temperature": 0, "error": "refused"}, "", 1), SharedLimiter(tmp_path)
     seen = sent_messages()
-    first = list(admit_requests(component, questions(5), gate))
+    first = list(admit_requests(component, questions(5), limiter))
     n_asked = len(seen)
-    again = list(admit_requests(component, questions(5), gate))
+    again = list(admit_requests(component, questions(5), limiter))
     assert 0 < n_asked == len(seen)
     assert {answer.error_class for answer in [*first, *again]} == {ErrorClass.ACCESS}
     assert all(answer.error.startswith("not asked: ") for answer in again)

@@ -14,10 +14,10 @@ import pytest
 
 from components.errors import BudgetReached
 from components.llms.ollama_chat import OllamaChat
-from components.openai_server.gate import use_gate
+from components.openai_server.limiter import use_limiter
 from components.prices import Price, PriceList, Prices
 from components.records import Answer, AnswerState, ErrorClass, Message, Request
-from runner.engine.spending import Budget, SharedGate
+from runner.engine.spending import Budget, SharedLimiter
 from tests.contracts.llm_contract import LLMContract, request
 from tests.llms.chat_server import Reply, chat_server, last_message
 
@@ -69,26 +69,26 @@ def test_stopped_ollama_server_is_reported_without_retries() -> None:
 
 def test_ollama_usage_is_counted_priced_and_limited(tmp_path: Path) -> None:
     prices = Prices("USD", {"own": PriceList("2026-11-22", "a bill", {"m:1b": Price(1e6, 1e6)})})
-    gate = SharedGate(tmp_path, tmp_path / "spent", Budget(max_requests=3), prices)
+    limiter = SharedLimiter(tmp_path, tmp_path / "spent", Budget(max_requests=3), prices)
     started = time.monotonic()
-    with chat_server(lambda *_: reply(prompt_eval_count=7, eval_count=3)) as server, use_gate(gate):
+    with chat_server(lambda *_: reply(prompt_eval_count=7, eval_count=3)) as server, use_limiter(limiter):
         answers = client(server.url, max_requests_per_minute=240).generate(
             [replace(request("q"), id=str(n)) for n in range(4)]
         )
         with pytest.raises(BudgetReached, match="max_requests=3"):
             list(answers)
     assert time.monotonic() - started > 0.35, "the third waits for its turn"
-    assert (gate.spent.n_requests, gate.spent.n_prompt_tokens, gate.spent.n_completion_tokens) == (3, 21, 9)
-    assert gate.spent.cost == 30.0
+    assert (limiter.spent.n_requests, limiter.spent.n_prompt_tokens, limiter.spent.n_completion_tokens) == (3, 21, 9)
+    assert limiter.spent.cost == 30.0
 
 
 def test_uncounted_ollama_tokens_count_as_the_maximum(tmp_path: Path) -> None:
-    gate = SharedGate(tmp_path, tmp_path / "spent")
-    with chat_server(lambda *_: reply(prompt_eval_count=None, eval_count="3")) as server, use_gate(gate):
+    limiter = SharedLimiter(tmp_path, tmp_path / "spent")
+    with chat_server(lambda *_: reply(prompt_eval_count=None, eval_count="3")) as server, use_limiter(limiter):
         list(client(server.url, max_new_tokens=500).generate([request("q")]))
-    assert gate.spent.n_completion_tokens == 500
-    assert gate.spent.n_unpriced == 0, "a model on the user's machine is free"
-    assert 20 < gate.spent.n_prompt_tokens < 200
+    assert limiter.spent.n_completion_tokens == 500
+    assert limiter.spent.n_unpriced == 0, "a model on the user's machine is free"
+    assert 20 < limiter.spent.n_prompt_tokens < 200
 
 
 def test_ollama_request_contains_all_parameters() -> None:

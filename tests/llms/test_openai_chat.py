@@ -448,7 +448,9 @@ class TestRetries:
         self, status: int, low: float, high: float, n_held: int
     ) -> None:
         held: list[float] = []
-        session: Any = SimpleNamespace(account="a", gate=SimpleNamespace(hold=lambda _, seconds: held.append(seconds)))
+        session: Any = SimpleNamespace(
+            account="a", limiter=SimpleNamespace(hold=lambda _, seconds: held.append(seconds))
+        )
         server = OpenAIChat("m", api_key_env="").server
         waits = [server._wait_s(HttpError(status, "busy", {}), attempt, session) for attempt in range(1, 6)]
         assert low <= sum(waits) <= high

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from components.openai_server.counts import AS_OPENAI
-from components.openai_server.gate import Tokens
+from components.openai_server.limiter import Tokens
 from components.openai_server.reading import Malformed, count_in, to_float_array
 
 MAX_TOKENS = Tokens(100, 50)

@@ -12,11 +12,11 @@ import pytest
 
 from components.llms.openai_chat import OpenAIChat
 from components.openai_server.breaker import Breaker
-from components.openai_server.gate import ProcessGate, use_gate
+from components.openai_server.limiter import ProcessLimiter, use_limiter
 from components.openai_server.retry_report import RetryReport
 from components.openai_server.window import Window
 from components.records import Answer, AnswerState, ErrorClass, Message, Request
-from runner.engine.spending import SharedGate
+from runner.engine.spending import SharedLimiter
 from tests.contracts.llm_contract import request
 from tests.llms.chat_server import ChatServer, Reply, chat_server
 
@@ -73,7 +73,7 @@ def test_reduced_concurrency_gets_all_answers_sooner(monkeypatch: pytest.MonkeyP
 
 def test_timeouts_are_learnt_once_per_process(tmp_path: Any) -> None:
     """Calls of one endpoint share what was found out, as they share that a server is down."""
-    with slow_server() as server, use_gate(SharedGate(tmp_path)):
+    with slow_server() as server, use_limiter(SharedLimiter(tmp_path)):
         ask(server, 8)
         n_before = len(server.requests)
         assert {answer.state for answer in ask(server, 8)} == {AnswerState.OK}
@@ -102,7 +102,7 @@ def test_long_retry_wait_of_the_server_is_reported(
         return Reply("so") if attempt == 2 else Reply(status=429, headers={"Retry-After": retry_after})
 
     monkeypatch.setattr(Breaker, "wait", no_wait)
-    monkeypatch.setattr(ProcessGate, "hold", lambda self, account, seconds: None)
+    monkeypatch.setattr(ProcessLimiter, "hold", lambda self, account, seconds: None)
     with chat_server(script) as server:
         (answer,) = ask(server, 1, timeout_s=20.0)
     assert answer.text == "so"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from components.openai_server.gate import Gate
+from components.openai_server.limiter import Limiter
 from runner.engine.executors.protocol import Executor, LostStage, Stages, StartPriority, Watch, Workers
 from runner.engine.outcome import StageRun, user_code_note
 from runner.engine.stage import AnyStage
@@ -29,21 +29,21 @@ class Local(Executor):
         return []
 
     def start(
-        self, stages: Stages, store: Store, gate: Gate | None, n_workers: int, watch: Watch, folder: Path
+        self, stages: Stages, store: Store, limiter: Limiter | None, n_workers: int, watch: Watch, folder: Path
     ) -> Workers:
         if n_workers > 1:
             log.warning(
                 "run.workers: executor=local runs all stages in this process, one by one. Leave one of the two out."
             )
-        return ThisProcess(store, gate, watch)
+        return ThisProcess(store, limiter, watch)
 
 
 class ThisProcess(Workers):
     """One worker: this process. A stage runs when its outcome is requested."""
 
-    def __init__(self, store: Store, gate: Gate | None, watch: Watch, *, max_stages: int | None = None) -> None:
+    def __init__(self, store: Store, limiter: Limiter | None, watch: Watch, *, max_stages: int | None = None) -> None:
         """`max_stages`: with more stages, processes would be better. None: they never are."""
-        self._worker = Worker(store, gate)
+        self._worker = Worker(store, limiter)
         self._max_stages = max_stages
         self._watch = watch
         self._stage: AnyStage | None = None

@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection, wait
 from operator import itemgetter
 from pathlib import Path
 
-from components.openai_server.gate import Gate
+from components.openai_server.limiter import Limiter
 from components.processes import end_with_parent
 from components.secrets.output import mask_output
 from components.threads import allot_threads, n_cores
@@ -76,7 +76,7 @@ class Processes(Executor):
         }
 
     def start(
-        self, stages: Stages, store: Store, gate: Gate | None, n_workers: int, watch: Watch, folder: Path
+        self, stages: Stages, store: Store, limiter: Limiter | None, n_workers: int, watch: Watch, folder: Path
     ) -> Workers:
         for name, reason in self.ignored_settings().items():
             log.warning("executor.%s: %s", name, reason)
@@ -85,15 +85,15 @@ class Processes(Executor):
         if n_workers < 2 or not _are_ours(stages):
             end_early()  # users' code may rely on being loaded once and never pickled
         if n_workers < 2 or defines_in_main(stages):
-            return ThisProcess(store, gate, watch, max_stages=1 if n_workers < max_workers else None)
+            return ThisProcess(store, limiter, watch, max_stages=1 if n_workers < max_workers else None)
         if multiprocessing.current_process().daemon:
             log.warning(
                 "run.workers: this process cannot start workers (it is daemonic, as in a pool); stages run one by one"
             )
-            return ThisProcess(store, gate, watch)
+            return ThisProcess(store, limiter, watch)
         warn_if_crowded(n_workers)
         return _Processes(
-            _Start(_StagesToSend(stages), pickle.dumps(store), gate), n_workers, max_workers, self.resources
+            _Start(_StagesToSend(stages), pickle.dumps(store), limiter), n_workers, max_workers, self.resources
         )
 
 
@@ -135,7 +135,7 @@ class _Start:
     """A process that was not forked receives `_PickledStages`."""
     store: bytes
     """The pickled store, which each worker opens itself, forked or not."""
-    gate: Gate | None
+    limiter: Limiter | None
 
 
 def _work(start: _Start, tasks: Connection) -> None:
@@ -160,7 +160,7 @@ def _work(start: _Start, tasks: Connection) -> None:
             more, key, n_threads = tasks.recv()
             allot_threads(n_threads)
             try:
-                worker = worker or Worker(pickle.loads(start.store), start.gate)  # noqa: S301 - pickled by the parent
+                worker = worker or Worker(pickle.loads(start.store), start.limiter)  # noqa: S301 - by the parent
                 stages = stages or dict(start.stages.open())
                 for each in more:
                     stages.update(pickle.loads(each).open())  # noqa: S301 - pickled by the parent

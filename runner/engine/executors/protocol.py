@@ -9,7 +9,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import ClassVar, Protocol
 
-from components.openai_server.gate import Gate
+from components.openai_server.limiter import Limiter
 from runner.engine.outcome import StageRun
 from runner.engine.stage import AnyStage
 from runner.engine.store import Store
@@ -111,13 +111,13 @@ class Executor(Protocol):
         return []
 
     def start(
-        self, stages: Stages, store: Store, gate: Gate | None, n_workers: int, watch: Watch, folder: Path
+        self, stages: Stages, store: Store, limiter: Limiter | None, n_workers: int, watch: Watch, folder: Path
     ) -> Workers:
         """Start workers that hold all stages (by key) and the store. To run a stage, only its key is sent.
 
-        `n_workers` is the number of workers; 0 lets the executor choose. Every request to a model passes `gate`. Long
-        stages call `watch` where that is possible. `folder` holds the sweep's results, and workers may write logs
-        there.
+        `n_workers` is the number of workers; 0 lets the executor choose. Every request to a model passes `limiter`.
+        Long stages call `watch` where that is possible. `folder` holds the sweep's results, and workers may write
+        logs there.
         """
 
 

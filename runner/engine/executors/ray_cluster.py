@@ -13,14 +13,14 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from components.errors import ConfigError, MissingExtraError
-from components.openai_server.gate import Gate
+from components.openai_server.limiter import Limiter
 from runner.console.ending_signals import endings_deferred
 from runner.engine.executors.contexts import warn_if_crowded
 from runner.engine.executors.local import ThisProcess
 from runner.engine.executors.protocol import Executor, LostStage, Stages, StartPriority, Watch, Workers, defines_in_main
 from runner.engine.executors.resources import unknown_kinds
 from runner.engine.outcome import StageRun
-from runner.engine.spending import SharedGate
+from runner.engine.spending import SharedLimiter
 from runner.engine.stage import AnyStage, Resources
 from runner.engine.store import Store
 
@@ -62,19 +62,19 @@ class RayCluster(Executor):
         return errors
 
     def start(
-        self, stages: Stages, store: Store, gate: Gate | None, n_workers: int, watch: Watch, folder: Path
+        self, stages: Stages, store: Store, limiter: Limiter | None, n_workers: int, watch: Watch, folder: Path
     ) -> Workers:
         if not stages or defines_in_main(stages):
-            return ThisProcess(store, gate, watch, max_stages=0)
+            return ThisProcess(store, limiter, watch, max_stages=0)
         if self.address == _OWN:
             warn_if_crowded(min(n_workers, len(stages)))
-        return _JoinedWorkers(self, stages, store, gate or SharedGate(store.limits), n_workers)
+        return _JoinedWorkers(self, stages, store, limiter or SharedLimiter(store.limits), n_workers)
 
 
 class _JoinedWorkers(Workers):
     """Workers of a cluster that this process joins until they are stopped."""
 
-    def __init__(self, executor: RayCluster, stages: Stages, store: Store, gate: Gate, n_workers: int) -> None:
+    def __init__(self, executor: RayCluster, stages: Stages, store: Store, limiter: Limiter, n_workers: int) -> None:
         import ray
 
         from runner.engine.executors.ray_cluster_workers import RayWorkers
@@ -85,7 +85,7 @@ class _JoinedWorkers(Workers):
             with _warn_if_slow("starting Ray ..."):
                 if self._is_joined_here:
                     _join(executor.address, n_workers)
-                self._workers = RayWorkers(stages, store, gate, n_workers, executor.resources)
+                self._workers = RayWorkers(stages, store, limiter, n_workers, executor.resources)
         except BaseException:
             with endings_deferred():
                 self.stop()

@@ -58,7 +58,7 @@ class RayWorker:
 
         from components.secrets.output import mask_output
         from components.threads import allot_threads
-        from runner.engine.executors.ray_driver_actor import ForwardingGate, ForwardingLogHandler
+        from runner.engine.executors.ray_driver_actor import ForwardingLimiter, ForwardingLogHandler
         from runner.engine.worker import Worker
 
         mask_output()
@@ -66,7 +66,7 @@ class RayWorker:
         logging.getLogger().addHandler(ForwardingLogHandler(driver))
         _, stages, store = pickle.loads(pickled_work)  # noqa: S301 - pickled by the command
         self._stages.update(stages)
-        self._worker = Worker(store, ForwardingGate(driver))
+        self._worker = Worker(store, ForwardingLimiter(driver))
 
     def extend(self, pickled_stages: bytes) -> None:
         """Keep more stages, which are unpickled for the next `run`."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from components.errors import ComponentError, ConfigError
-from components.openai_server.gate import Gate
+from components.openai_server.limiter import Limiter
 from runner.console.ending_signals import endings_deferred
 from runner.engine.executors.protocol import LostStage, Stages, StartPriority, Workers
 from runner.engine.executors.ray_cluster_actors import Call, end_actor, start_actor
@@ -31,7 +31,7 @@ _WAIT_FOR_NODES_S = 60.0
 class RayWorkers(Workers):
     """Workers on the nodes of the cluster that this process has joined."""
 
-    def __init__(self, stages: Stages, store: Store, gate: Gate, n_workers: int, resources: ByKind) -> None:
+    def __init__(self, stages: Stages, store: Store, limiter: Limiter, n_workers: int, resources: ByKind) -> None:
         """Return when the first worker is ready. Raises ConfigError if no worker can be used."""
         import ray
 
@@ -41,7 +41,7 @@ class RayWorkers(Workers):
         self._looked_at = time.monotonic()
         self._slots = WorkerSlots(stages.values(), n_workers, resources)
         restart_options = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": -1}  # its state is in files
-        self._driver = start_actor(DriverActor, ray.get_runtime_context().get_node_id(), restart_options, gate)
+        self._driver = start_actor(DriverActor, ray.get_runtime_context().get_node_id(), restart_options, limiter)
         self._news: Call = self._driver.news.remote()
         try:
             self._slots.open(stages, store, self._driver)

@@ -1,6 +1,6 @@
-"""An actor on the command's machine that holds its gate and collects the log lines of its Ray workers.
+"""An actor on the command's machine that holds its limiter and collects the log lines of its Ray workers.
 
-Every request to a model passes this gate, because the files of rate limits and budgets are on that machine.
+Every request to a model passes this limiter, because the files of rate limits and budgets are on that machine.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from typing import Any
 
 from components.errors import RagGridError
 from components.openai_server.breaker import Health
-from components.openai_server.gate import Account, Attempt, Gate, Tokens
+from components.openai_server.limiter import Account, Attempt, Limiter, Tokens
 from runner.engine.executors.ray_cluster_actors import Actor, Call
 
 Line = tuple[int, str, str]
@@ -22,39 +22,39 @@ Line = tuple[int, str, str]
 class DriverActor:
     """The actor. All its methods except `news` return immediately."""
 
-    def __init__(self, gate: Gate) -> None:
-        self._gate = gate
+    def __init__(self, limiter: Limiter) -> None:
+        self._limiter = limiter
         self._lines: list[Line] = []
         self._seen_lines: set[Line] = set()
         self._has_news = asyncio.Event()
 
     async def admit(self, attempt: Attempt) -> float | RagGridError:
-        """Call `Gate.admit`. Returns its error instead of raising it."""
+        """Call `Limiter.admit`. Returns its error instead of raising it."""
         try:
-            return self._gate.admit(attempt)
+            return self._limiter.admit(attempt)
         except RagGridError as error:
             return error
 
     async def settle(self, attempt: Attempt, used: Tokens | None) -> RagGridError | None:
-        """Call `Gate.settle`. Returns its error instead of raising it."""
+        """Call `Limiter.settle`. Returns its error instead of raising it."""
         try:
-            self._gate.settle(attempt, used)
+            self._limiter.settle(attempt, used)
         except RagGridError as error:
             return error
         return None
 
     async def withdraw(self, attempt: Attempt) -> RagGridError | None:
-        """Call `Gate.withdraw`. Returns its error instead of raising it."""
+        """Call `Limiter.withdraw`. Returns its error instead of raising it."""
         try:
-            self._gate.withdraw(attempt)
+            self._limiter.withdraw(attempt)
         except RagGridError as error:
             return error
         return None
 
     async def hold(self, account: Account, seconds: float) -> RagGridError | None:
-        """Call `Gate.hold`. Returns its error instead of raising it."""
+        """Call `Limiter.hold`. Returns its error instead of raising it."""
         try:
-            self._gate.hold(account, seconds)
+            self._limiter.hold(account, seconds)
         except RagGridError as error:
             return error
         return None
@@ -89,8 +89,8 @@ def wait_for_result(call: Call) -> Any:  # Ray's return values are untyped
 
 
 @dataclass
-class ForwardingGate:
-    """The gate of a worker. It forwards calls to the driver's actor, which takes less than a millisecond."""
+class ForwardingLimiter:
+    """The limiter of a worker. It forwards calls to the driver's actor, which takes less than a millisecond."""
 
     driver: Actor
 

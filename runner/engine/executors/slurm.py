@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from components.errors import MissingExtraError
-from components.openai_server.gate import Gate
+from components.openai_server.limiter import Limiter
 from components.secrets.given import secret_in
 from runner.engine.executors.contexts import warn_if_crowded
 from runner.engine.executors.local import ThisProcess
@@ -134,17 +134,17 @@ class Slurm(Executor):
         ]
 
     def start(
-        self, stages: Stages, store: Store, gate: Gate | None, n_workers: int, watch: Watch, folder: Path
+        self, stages: Stages, store: Store, limiter: Limiter | None, n_workers: int, watch: Watch, folder: Path
     ) -> Workers:
         if not stages or defines_in_main(stages):
-            return ThisProcess(store, gate, watch)
+            return ThisProcess(store, limiter, watch)
         from runner.engine.executors.slurm_workers import SlurmWorkers
 
         is_here = self.cluster is Cluster.LOCAL
         if is_here:
             warn_if_crowded(min(n_workers, len(stages)))
         n_workers = n_workers or (_DEFAULT_LOCAL_WORKERS if is_here else _DEFAULT_WORKERS)
-        return SlurmWorkers(self, stages, store, gate, min(n_workers, len(stages)), folder)
+        return SlurmWorkers(self, stages, store, limiter, min(n_workers, len(stages)), folder)
 
 
 def _ends_line(text: str) -> bool:

@@ -21,7 +21,7 @@ from types import FrameType
 
 from components.errors import StoreError
 from components.json_value import Json
-from components.openai_server.gate import Gate
+from components.openai_server.limiter import Limiter
 from components.processes import end_with_parent
 from components.secrets.output import mask_output
 from components.threads import allot_threads, n_cores
@@ -61,7 +61,7 @@ class DepartureReason(StrEnum):
 class Assignment:
     """Input of a job: the `folder` of the queue and the name of the worker in it.
 
-    `work` holds the pickled stages, store and gate, which only the worker process unpickles. `versions` are the
+    `work` holds the pickled stages, store and limiter, which only the worker process unpickles. `versions` are the
     driver's versions, including the user's `packages`. `store_probe` is a file in the driver's store; None if the store
     is not a shared folder. Libraries use at most `n_threads`.
     """
@@ -170,11 +170,11 @@ def _work(assignment: Assignment) -> None:
     signal.signal(signal.SIGUSR2, lambda number, _: signals.append(number))
     end_with_parent()
     mask_output()  # a spawned worker does not inherit the masking
-    work: tuple[UserCode, Stages, Store, Gate | None] = pickle.loads(assignment.work)  # noqa: S301 - the driver's
-    _, stages, store, gate = work
+    work: tuple[UserCode, Stages, Store, Limiter | None] = pickle.loads(assignment.work)  # noqa: S301 - the driver's
+    _, stages, store, limiter = work
     taker = TaskQueueReader(assignment.folder, assignment.worker, {key: stage.models for key, stage in stages.items()})
     allot_threads(min(assignment.n_threads, n_cores()))
-    worker, wait = Worker(store, gate), Wait()
+    worker, wait = Worker(store, limiter), Wait()
     while not signals and not taker.is_dismissed:
         task = taker.take(wait.seconds)
         if task is None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from components.errors import ComponentError, ConfigError
-from components.openai_server.gate import Gate
+from components.openai_server.limiter import Limiter
 from components.threads import n_cores
 from runner.engine.environment import versions_of_results
 from runner.engine.executors.foreign_results import users_packages
@@ -74,11 +74,11 @@ class SlurmWorkers(Workers):
     """Slurm jobs, and the queue that hands them stages."""
 
     def __init__(
-        self, settings: Slurm, stages: Stages, store: Store, gate: Gate | None, n_workers: int, sweep_dir: Path
+        self, settings: Slurm, stages: Stages, store: Store, limiter: Limiter | None, n_workers: int, sweep_dir: Path
     ) -> None:
         """Submit the jobs. Raises ConfigError if Slurm refuses them."""
         self._settings = settings
-        self._work = pickle.dumps((UserCode(iterate_components(stages)), dict(stages), store, gate))
+        self._work = pickle.dumps((UserCode(iterate_components(stages)), dict(stages), store, limiter))
         self._packages = users_packages(stages.values())
         clear_probes(store)
         self._probe = new_probe(store)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from components.errors import BudgetReached
 from components.json_value import Json
-from components.openai_server.gate import Tokens
+from components.openai_server.limiter import Tokens
 from components.prices import Price
 from runner.engine.spending.shared_numbers import SharedNumbers
 

@@ -1,4 +1,4 @@
-"""A lock while it is held, and the gate that stops paid requests once it is lost."""
+"""A lock while it is held, and the limiter that stops paid requests once it is lost."""
 
 import time
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from components.errors import StoreError
 from components.openai_server.breaker import Health
-from components.openai_server.gate import Account, Attempt, Gate, Tokens
+from components.openai_server.limiter import Account, Attempt, Limiter, Tokens
 
 
 class LockLost(StoreError):
@@ -24,29 +24,29 @@ class HeldLock:
     is_lost: Callable[[], bool] = lambda: False
 
 
-class GateOfLock:
-    """A gate that admits attempts only while a lock is held: the new holder sends the remaining requests."""
+class LimiterUnderLock:
+    """A limiter that admits attempts only while a lock is held: the new holder sends the remaining requests."""
 
-    def __init__(self, gate: Gate, lock: HeldLock) -> None:
-        self._gate, self._lock = gate, lock
+    def __init__(self, limiter: Limiter, lock: HeldLock) -> None:
+        self._limiter, self._lock = limiter, lock
 
     def admit(self, attempt: Attempt) -> float:
-        """Admit an attempt as the inner gate does. Raises LockLost if the lock is lost."""
+        """Admit an attempt as the inner limiter does. Raises LockLost if the lock is lost."""
         if self._lock.is_lost():
             raise LockLost("its lock was removed, or another process took it while this one did not run")
-        return self._gate.admit(attempt)
+        return self._limiter.admit(attempt)
 
     def settle(self, attempt: Attempt, used: Tokens | None) -> None:
-        self._gate.settle(attempt, used)
+        self._limiter.settle(attempt, used)
 
     def withdraw(self, attempt: Attempt) -> None:
-        self._gate.withdraw(attempt)
+        self._limiter.withdraw(attempt)
 
     def hold(self, account: Account, seconds: float) -> None:
-        self._gate.hold(account, seconds)
+        self._limiter.hold(account, seconds)
 
     def health(self, endpoint: str) -> Health:
-        return self._gate.health(endpoint)
+        return self._limiter.health(endpoint)
 
 
 def seconds_with_sleep() -> float:

@@ -7,12 +7,12 @@ import pyarrow as pa
 
 from components.fields import added_later, runtime_only
 from components.json_value import Json
-from components.openai_server.gate import Tokens
+from components.openai_server.limiter import Tokens
 from components.protocols import LLM, Prompt
 from components.records import Answer, AnswerState, ErrorClass, Message, Request, Sample
 from runner.engine.ask import total
 from runner.engine.codecs import Parts
-from runner.engine.spending.admission_gate import max_request_tokens
+from runner.engine.spending.admission import max_request_tokens
 from runner.engine.stage import AnyStage, Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.prompt_examples import ChosenExamples, renderer

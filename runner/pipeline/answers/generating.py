@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from components.fields import added_later, runtime_only
-from components.openai_server.gate import Tokens
+from components.openai_server.limiter import Tokens
 from components.protocols import LLM, Ask, Generator, Prompt
 from components.records import Answer, AnswerTask
 from runner.engine.codecs import Parts

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from components.fields import runtime_only
-from components.openai_server.gate import Tokens
+from components.openai_server.limiter import Tokens
 from components.pipelines.reply import PipelineReply, stored_replies
 from components.protocols import Pipeline
 from components.records import Answer, AnswerState, Message, Request, Sample
-from runner.engine.spending.admission_gate import max_request_tokens
+from runner.engine.spending.admission import max_request_tokens
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.answer_stages import AnswersCodec

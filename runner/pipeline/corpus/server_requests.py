@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from math import ceil
 
-from components.openai_server.gate import n_tokens_at_most
+from components.openai_server.limiter import n_tokens_at_most
 from components.openai_server.received_replies import ReceivedReplies
 from components.protocols import AsksInBatches, KeysRequests
 from runner.engine.stage import ServerRequests

@@ -16,7 +16,7 @@ from runner.engine.cache import Cache
 from runner.engine.hidden_answers import HiddenAnswers
 from runner.engine.plan import make_plan
 from runner.engine.plugins.plugin_loading import identify_files
-from runner.engine.spending import SharedGate, Spending
+from runner.engine.spending import SharedLimiter, Spending
 from runner.engine.stage import AnyStage, Stage
 from runner.engine.store import open_store
 from runner.engine.worker import Worker, find_or_make, read_cached
@@ -99,8 +99,8 @@ class GenerationLoop:
         self._leased_keys: set[str] = set()
         self._leases = ExitStack()
         self._evidence: list[DrawnEvidence] = []
-        self._gate = SharedGate(self.store.limits, self._ledger, settings.budget, settings.prices)
-        self._worker = Worker(self.store, self._gate)
+        self._limiter = SharedLimiter(self.store.limits, self._ledger, settings.budget, settings.prices)
+        self._worker = Worker(self.store, self._limiter)
         self.hidden = HiddenAnswers()
         self.source = ReadSource(settings.corpus, identify_files(settings.corpus, "fingerprint"))
         corpus, share = SourceCorpus(self.source), settings.share_taken_out
@@ -115,7 +115,7 @@ class GenerationLoop:
     @property
     def spent(self) -> Spending:
         """Requests, tokens and money that this run has spent."""
-        return self._gate.spent
+        return self._limiter.spent
 
     def close(self) -> None:
         """End the leases and delete the ledger of this run."""
@@ -134,11 +134,11 @@ class GenerationLoop:
         drafted = [stage for stage in self.topics if ask or not stage.source.llm or self._is_cached(stage)]
         self._run([self.search.index, *drafted])
         counts: dict[str, int | str] = read_cached(
-            self.source, self.store, lambda entry: dict(entry.part("counts")), self._gate
+            self.source, self.store, lambda entry: dict(entry.part("counts")), self._limiter
         )
         # All waves share one cache of what nearly every stage reads, because decoding a large corpus takes seconds.
-        always = [find_or_make(stage, self.store, self._gate) for stage in (self.search.corpus, self.search.index)]
-        self._worker = Worker(self.store, self._gate, Cache(always=always))
+        always = [find_or_make(stage, self.store, self._limiter) for stage in (self.search.corpus, self.search.index)]
+        self._worker = Worker(self.store, self._limiter, Cache(always=always))
         topics = tuple(leaf for stage in drafted for leaf in self._read(stage).leaves)
         settings = self._settings
         requested = GenerationRequest(
@@ -290,7 +290,7 @@ class GenerationLoop:
         return self.store.find(stage.kind, stage.key) is not None
 
     def _read(self, stage: Stage[T]) -> T:
-        return read_cached(stage, self.store, lambda entry: stage.codec.decode(entry.parts()), self._gate)
+        return read_cached(stage, self.store, lambda entry: stage.codec.decode(entry.parts()), self._limiter)
 
 
 def budget_message(reached: BudgetReached) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from components.json_value import Json
-from components.openai_server.gate import Tokens, n_tokens_at_most
+from components.openai_server.limiter import Tokens, n_tokens_at_most
 from components.protocols import LLM
 from components.records import Documents, Evidence, Turn
 from components.testset.protocols import DraftGate, Task

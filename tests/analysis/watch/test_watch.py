@@ -15,7 +15,7 @@ from analysis.__main__ import main
 from analysis.watch.sweep_watcher import Watcher
 from analysis.watch.watch_page import make_server, render
 from components.errors import DataError
-from components.openai_server.gate import Tokens
+from components.openai_server.limiter import Tokens
 from runner.engine.spending import Budget
 from runner.engine.spending.ledger import Ledger
 from runner.engine.store.writers import Writers

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from components.openai_server.gate import Account, Attempt, Tokens, current_gate
+from components.openai_server.limiter import Account, Attempt, Tokens, current_limiter
 from runner.engine.store import Store
 from runner.engine.store.writers import Writers
 from runner.engine.worker import Worker
@@ -25,7 +25,7 @@ class Loser:
     def __call__(self, stage: Sum, run: object) -> int:
         self.n_begun += 1
         for number in range(2):
-            current_gate().admit(ATTEMPT)
+            current_limiter().admit(ATTEMPT)
             self.n_sent += 1
             if self.n_begun == 1 and number == 0:
                 self.lock.unlink()

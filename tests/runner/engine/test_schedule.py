@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from components.errors import BudgetReached
-from components.openai_server.gate import Gate
+from components.openai_server.limiter import Limiter
 from runner.engine.executors.protocol import Executor, LostStage, Stages, StartPriority, Watch, Workers
 from runner.engine.outcome import StageRun
 from runner.engine.schedule import GIVEN_UP, PersistentWorkers, run_stages, running
@@ -64,7 +64,7 @@ class Given(Executor):
         return []
 
     def start(
-        self, stages: Stages, store: Store, gate: Gate | None, n_workers: int, watch: Watch, folder: Path
+        self, stages: Stages, store: Store, limiter: Limiter | None, n_workers: int, watch: Watch, folder: Path
     ) -> Workers:
         return self.workers
 

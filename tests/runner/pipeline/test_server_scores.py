@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from components.errors import ComponentError
-from components.openai_server.gate import Account
+from components.openai_server.limiter import Account
 from components.openai_server.received_replies import current_received
 from components.records import Passages
 from runner.engine.store import Store

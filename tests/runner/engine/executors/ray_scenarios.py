@@ -14,7 +14,7 @@ from components.errors import BudgetReached, ConfigError
 from components.json_value import Json
 from runner.engine.executors.ray_cluster import RayCluster
 from runner.engine.schedule import PersistentWorkers, run_stages
-from runner.engine.spending import Budget, SharedGate
+from runner.engine.spending import Budget, SharedLimiter
 from runner.engine.stage import Resources
 from runner.engine.stage_run import Run
 from runner.engine.store import Store
@@ -56,11 +56,11 @@ def coming_and_going(folder: Path) -> Json:
     stages = [_noting(folder, n, ray_stages.note_and_wait) for n in range(12)]
     total = Sum(Adder(1), row=tuple(stages))
     asking = [Sum(Adder(100 + n), row=(total,), compute=ray_stages.ask) for n in range(8)]
-    gate = SharedGate(folder / "limits", folder / "spent", Budget(max_requests=3))
+    limiter = SharedLimiter(folder / "limits", folder / "spent", Budget(max_requests=3))
     ended: dict[str, str] = {}
     reached = ""
     try:
-        for run in run_stages([*stages, total, *asking], Store(folder / "store", "a-run"), ON_CLUSTER, gate=gate):
+        for run in run_stages([*stages, total, *asking], Store(folder / "store", "a-run"), ON_CLUSTER, limiter=limiter):
             ended[run.key] = run.error
     except BudgetReached as error:
         reached = str(error)
@@ -69,7 +69,7 @@ def coming_and_going(folder: Path) -> Json:
         "n_ended": len(ended),
         "total": _result(folder, total),
         "reached": reached,
-        "n_requests": gate.spent.n_requests,
+        "n_requests": limiter.spent.n_requests,
     }
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from components.errors import BudgetReached, StoreError
-from components.openai_server.gate import Tokens
+from components.openai_server.limiter import Tokens
 from components.prices import Price
 from runner.engine.spending.ledger import Budget, Ledger, Spending, read_spent
 

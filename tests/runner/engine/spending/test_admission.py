@@ -1,4 +1,4 @@
-"""Requests to models that pass no gate by themselves."""
+"""Requests to models that pass no limiter by themselves."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -7,10 +7,10 @@ from typing import ClassVar
 import pytest
 
 from components.openai_server.breaker import Health
-from components.openai_server.gate import Attempt, Tokens
+from components.openai_server.limiter import Attempt, Tokens
 from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, ErrorClass, Kind, Message, Request, Sample
-from runner.engine.spending.admission_gate import admit_requests
+from runner.engine.spending.admission import admit_requests
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Model:
 
 
 @dataclass
-class OpenGate:
+class OpenLimiter:
     """Lets all through, and remembers what was used."""
 
     used: list[Tokens | None] = field(default_factory=list)
@@ -61,6 +61,9 @@ class OpenGate:
     ids=["counted", "not counted", "half counted", "failed", "too long"],
 )
 def test_uncounted_answer_tokens_are_settled_at_the_maximum(answer: Answer, used: Tokens | None) -> None:
-    gate, request = OpenGate(), Request("q", (Message("user", "a" * 30),), Sample("s", "qa", Kind.QA, "?", ()), ())
-    assert list(admit_requests(Model(answer), [request], gate)) == [answer]
-    assert gate.used == [used]
+    limiter, request = (
+        OpenLimiter(),
+        Request("q", (Message("user", "a" * 30),), Sample("s", "qa", Kind.QA, "?", ()), ()),
+    )
+    assert list(admit_requests(Model(answer), [request], limiter)) == [answer]
+    assert limiter.used == [used]

@@ -1,6 +1,6 @@
-"""The gate that admits every attempt to call a server. It enforces rate limits and other shared limits.
+"""The limiter that admits every attempt to call a server. It enforces rate limits and other shared limits.
 
-The code that runs the components sets the gate with `use_gate`. Without it, each process paces its own attempts.
+The code that runs the components sets the limiter with `use_limiter`. Without it, each process paces its own attempts.
 """
 
 import time
@@ -87,15 +87,15 @@ class Attempt:
         return self.max_tokens.n_all - used.n_all if used else 0
 
 
-class Gate(Protocol):
-    """A gate for attempts. Its methods do not block."""
+class Limiter(Protocol):
+    """A limiter for attempts. Its methods do not block."""
 
     def admit(self, attempt: Attempt) -> float:
         """Return 0.0 if the attempt may be sent now; it counts from now on. Otherwise return the seconds to wait before
         asking again.
 
-        Raises BudgetReached if it must never be sent, and StoreError if the gate cannot count it, or could not count an
-        earlier attempt.
+        Raises BudgetReached if it must never be sent, and StoreError if the limiter cannot count it, or could not
+        count an earlier attempt.
         """
 
     def settle(self, attempt: Attempt, used: Tokens | None) -> None:
@@ -111,11 +111,11 @@ class Gate(Protocol):
         """Return the health of an endpoint, which later calls update. It covers this process only."""
 
 
-class ProcessGate:
-    """A gate that enforces the rate limits of this process only."""
+class ProcessLimiter:
+    """A limiter that enforces the rate limits of this process only."""
 
     def __init__(self, health: Callable[[str], Health] | None = None) -> None:
-        """Create the gate. `health` is the method of an outer gate, if there is one."""
+        """Create the limiter. `health` is the method of an outer limiter, if there is one."""
         self._health = health
         self._paces: defaultdict[str, Pace] = defaultdict(Pace)
 
@@ -141,19 +141,19 @@ class ProcessGate:
         return Health()  # outside a sweep, calls are independent: the user may have started the server in between
 
 
-_gate: ContextVar[Gate] = ContextVar("gate", default=ProcessGate())  # noqa: B039 - shared by the process on purpose
+_limiter: ContextVar[Limiter] = ContextVar("limiter", default=ProcessLimiter())  # noqa: B039 - shared on purpose
 
 
-def current_gate() -> Gate:
-    """Return the gate of the current context."""
-    return _gate.get()
+def current_limiter() -> Limiter:
+    """Return the limiter of the current context."""
+    return _limiter.get()
 
 
 @contextmanager
-def use_gate(gate: Gate) -> Iterator[None]:
-    """Send all attempts of the context through this gate."""
-    token = _gate.set(gate)
+def use_limiter(limiter: Limiter) -> Iterator[None]:
+    """Send all attempts of the context through this limiter."""
+    token = _limiter.set(limiter)
     try:
         yield
     finally:
-        _gate.reset(token)
+        _limiter.reset(token)

@@ -1,4 +1,4 @@
-"""The gate of a sweep: rate limits hold for all processes that share the store, budgets for the sweep."""
+"""The limiter of a sweep: rate limits hold for all processes that share the store, budgets for the sweep."""
 
 import time
 from collections import defaultdict
@@ -9,15 +9,15 @@ from pathlib import Path
 
 from components.errors import StoreError
 from components.openai_server.breaker import Health
-from components.openai_server.gate import Account, Attempt, Tokens
+from components.openai_server.limiter import Account, Attempt, Tokens
 from components.openai_server.pace import Pace
 from components.prices import NO_PRICES, Prices
 from runner.engine.spending.ledger import NO_BUDGET, Budget, Ledger, Spending
 from runner.engine.spending.shared_numbers import SharedNumbers
 
 
-class SharedGate:
-    """Gate that every request to a model passes. See `components.openai_server.gate.Gate`. Can be pickled."""
+class SharedLimiter:
+    """Limiter that every request to a model passes. See `components.openai_server.limiter.Limiter`. Can be pickled."""
 
     def __init__(
         self, limits: Path, ledger: Path | None = None, budget: Budget = NO_BUDGET, prices: Prices = NO_PRICES
@@ -32,9 +32,9 @@ class SharedGate:
         self._healths: defaultdict[str, Health] = defaultdict(Health)
         self._not_counted: StoreError | None = None
 
-    def __reduce__(self) -> tuple[Callable[..., "SharedGate"], tuple[object, ...]]:
+    def __reduce__(self) -> tuple[Callable[..., "SharedLimiter"], tuple[object, ...]]:
         """Pickle the constructor arguments, without open files."""
-        return SharedGate, self._arguments
+        return SharedLimiter, self._arguments
 
     def begin(self) -> None:
         """Create the file that counts the sweep's spending. Called by the process that reads it at the end.

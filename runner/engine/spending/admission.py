@@ -1,11 +1,19 @@
-"""Gate for models that do not pass it themselves: models in this process and clients from other packages."""
+"""Limiter for models that do not pass it themselves: models in this process and clients from other packages."""
 
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 
 from components.errors import BudgetReached
-from components.openai_server.gate import Account, Attempt, Gate, ProcessGate, Tokens, n_tokens_at_most, use_gate
+from components.openai_server.limiter import (
+    Account,
+    Attempt,
+    Limiter,
+    ProcessLimiter,
+    Tokens,
+    n_tokens_at_most,
+    use_limiter,
+)
 from components.protocols import LLM
 from components.records import Answer, AnswerState, ErrorClass, Message, Request
 from runner.engine.checked_answers import checked_answers
@@ -15,37 +23,37 @@ _MAX_ANSWER_S = 3600.0
 """Longest time that an answer may take. Only after it are reservations of other processes presumed dead."""
 
 
-def admit_requests(llm: LLM, requests: Sequence[Request], gate: Gate) -> Iterator[Answer]:
-    """Yield answers as they arrive. Each call of the model gets as many requests as the gate admits.
+def admit_requests(llm: LLM, requests: Sequence[Request], limiter: Limiter) -> Iterator[Answer]:
+    """Yield answers as they arrive. Each call of the model gets as many requests as the limiter admits.
 
     Raises BudgetReached after the answers to all admitted requests, and ComponentError for an answer that
     `checked_answers` refuses.
     """
     waiting = deque((request, _attempt(llm, request)) for request in requests)
-    own_gate = ProcessGate(gate.health)  # requests of the model itself are already counted here
+    own_limiter = ProcessLimiter(limiter.health)  # requests of the model itself are already counted here
     while waiting:
-        under_way = _admit_first(waiting, gate)
+        under_way = _admit_first(waiting, limiter)
         try:
             answers = checked_answers(llm, [request for request, _ in under_way.values()])
-            while answer := _next(answers, own_gate):
+            while answer := _next(answers, own_limiter):
                 if answer.request_id in under_way:
                     _, attempt = under_way.pop(answer.request_id)
-                    gate.settle(attempt, _used_tokens(answer, attempt.max_tokens))
+                    limiter.settle(attempt, _used_tokens(answer, attempt.max_tokens))
                 yield answer
         finally:
             for _, attempt in under_way.values():
-                gate.settle(attempt, None)
+                limiter.settle(attempt, None)
 
 
-def _admit_first(waiting: deque[tuple[Request, Attempt]], gate: Gate) -> dict[str, tuple[Request, Attempt]]:
-    """Remove the first requests that the gate admits from `waiting` and return them by id. Waits for at least one.
+def _admit_first(waiting: deque[tuple[Request, Attempt]], limiter: Limiter) -> dict[str, tuple[Request, Attempt]]:
+    """Remove the first requests that the limiter admits from `waiting` and return them by id. Waits for at least one.
 
-    Raises BudgetReached if the gate refuses the first one.
+    Raises BudgetReached if the limiter refuses the first one.
     """
     admitted_requests: dict[str, tuple[Request, Attempt]] = {}
     while waiting:
         try:
-            wait_s = gate.admit(waiting[0][1])
+            wait_s = limiter.admit(waiting[0][1])
         except (BudgetReached, LockLost):
             if not admitted_requests:
                 raise
@@ -60,11 +68,11 @@ def _admit_first(waiting: deque[tuple[Request, Attempt]], gate: Gate) -> dict[st
     return admitted_requests
 
 
-def _next(answers: Iterator[Answer], gate: Gate) -> Answer | None:
-    """Return the next answer, or None at the end. Sets the gate only for this call, because a generator runs in the
+def _next(answers: Iterator[Answer], limiter: Limiter) -> Answer | None:
+    """Return the next answer, or None at the end. Sets the limiter only for this call, because a generator runs in the
     context of its caller.
     """
-    with use_gate(gate):
+    with use_limiter(limiter):
         return next(answers, None)
 
 

@@ -1,4 +1,4 @@
-"""Rate limits that processes share, and models that pass no gate by themselves."""
+"""Rate limits that processes share, and models that pass no limiter by themselves."""
 
 import multiprocessing
 import threading
@@ -15,12 +15,12 @@ import pytest
 from benchmarks.chat_endpoint import Behaviour, Chaos, serving
 from components.errors import BudgetReached, StoreError
 from components.llms.openai_chat import OpenAIChat
-from components.openai_server.gate import Account, Attempt, Tokens, current_gate, use_gate
+from components.openai_server.limiter import Account, Attempt, Tokens, current_limiter, use_limiter
 from components.prices import Price, PriceList, Prices
 from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, ErrorClass, Kind, Message, Request, Sample
-from runner.engine.spending import Budget, SharedGate
-from runner.engine.spending.admission_gate import admit_requests
+from runner.engine.spending import Budget, SharedLimiter
+from runner.engine.spending.admission import admit_requests
 from tests.llms.chat_server import Reply, chat_server
 
 PRICES = Prices("USD", {"own": PriceList("2026-11-22", "a page", {"m": Price(1.0, 2.0)}, "host")})
@@ -30,7 +30,7 @@ def request(name: str) -> Request:
     return Request(name, (Message("user", f"{name} "),), Sample("s", "qa", Kind.QA, "?", ()), ())
 
 
-class NotingGate(SharedGate):
+class NotingLimiter(SharedLimiter):
     """Notes when it lets attempts through. When they arrive, which a busy machine delays, is not for it to say."""
 
     def __init__(self, limits: Path) -> None:
@@ -54,11 +54,11 @@ def ask(url: str, folder: Path, names: Sequence[str], max_requests_per_minute: i
         max_retries=20,
         max_requests_per_minute=max_requests_per_minute,
     )
-    gate = NotingGate(folder)
-    with use_gate(gate):
+    limiter = NotingLimiter(folder)
+    with use_limiter(limiter):
         answers = list(llm.generate([request(name) for name in names]))
     assert {answer.state for answer in answers} == {AnswerState.OK}
-    return gate.admitted_at
+    return limiter.admitted_at
 
 
 def test_rate_limit_is_shared_by_all_processes(tmp_path: Path) -> None:
@@ -94,37 +94,37 @@ def test_retry_pause_of_a_server_applies_to_all_processes(tmp_path: Path) -> Non
         assert too_early == [], "those within 0.1 s were under way"
 
 
-class TestSharedGate:
+class TestSharedLimiter:
     attempt = Attempt(Account("host", "m", ""), Tokens(10, 10), 60.0)
 
     def test_prices_apply_to_one_model_at_one_server(self, tmp_path: Path) -> None:
-        gate = SharedGate(tmp_path / "limits", tmp_path / "spent", Budget(), PRICES)
+        limiter = SharedLimiter(tmp_path / "limits", tmp_path / "spent", Budget(), PRICES)
         for host in ("host", "elsewhere"):
             attempt = Attempt(Account(host, "m", ""), Tokens(10, 10), 60.0)
-            assert gate.admit(attempt) == 0.0
-            gate.settle(attempt, Tokens(10, 5))
-        assert (gate.spent.cost, gate.spent.n_unpriced) == (pytest.approx(20e-6), 1)
+            assert limiter.admit(attempt) == 0.0
+            limiter.settle(attempt, Tokens(10, 5))
+        assert (limiter.spent.cost, limiter.spent.n_unpriced) == (pytest.approx(20e-6), 1)
 
     def test_attempt_refused_by_the_budget_takes_no_turn(self, tmp_path: Path) -> None:
         account = Account("host", "m", "", max_requests_per_minute=1)
-        gate = SharedGate(tmp_path / "limits", tmp_path / "spent", Budget(max_tokens=5), PRICES)
+        limiter = SharedLimiter(tmp_path / "limits", tmp_path / "spent", Budget(max_tokens=5), PRICES)
         with pytest.raises(BudgetReached):
-            gate.admit(Attempt(account, Tokens(10, 10), 60.0))
-        assert SharedGate(tmp_path / "limits").admit(Attempt(account, Tokens(), 60.0)) == 0.0
+            limiter.admit(Attempt(account, Tokens(10, 10), 60.0))
+        assert SharedLimiter(tmp_path / "limits").admit(Attempt(account, Tokens(), 60.0)) == 0.0
 
     def test_deleted_ledger_fails_the_next_attempt_but_not_the_reply(self, tmp_path: Path) -> None:
-        gate = SharedGate(tmp_path / "limits", tmp_path / "spent")
-        assert gate.admit(self.attempt) == 0.0
+        limiter = SharedLimiter(tmp_path / "limits", tmp_path / "spent")
+        assert limiter.admit(self.attempt) == 0.0
         (tmp_path / "spent").unlink()
-        gate.settle(self.attempt, Tokens(10, 5))
+        limiter.settle(self.attempt, Tokens(10, 5))
         with pytest.raises(StoreError, match="spent: cannot write the spending of the sweep"):
-            gate.admit(self.attempt)
+            limiter.admit(self.attempt)
 
     def test_gate_without_a_ledger_counts_nothing(self, tmp_path: Path) -> None:
-        gate = SharedGate(tmp_path / "limits")
-        assert gate.admit(self.attempt) == 0.0
-        gate.settle(self.attempt, None)
-        assert gate.spent.n_requests == 0
+        limiter = SharedLimiter(tmp_path / "limits")
+        assert limiter.admit(self.attempt) == 0.0
+        limiter.settle(self.attempt, None)
+        assert limiter.spent.n_requests == 0
 
 
 @pytest.mark.parametrize(
@@ -138,11 +138,11 @@ class TestSharedGate:
 def test_unreadable_model_reply_counts_as_possibly_charged(tmp_path: Path, body: bytes, n_unanswered: int) -> None:
     with chat_server(lambda *_: Reply(body=body)) as server:
         llm = OpenAIChat("m", base_url=server.url, api_key_env="", max_retries=5, backoff_s=0.0, max_new_tokens=100)
-        gate = SharedGate(tmp_path / "limits", tmp_path / "spent", Budget(max_tokens=350))
-        with use_gate(gate), suppress(BudgetReached):
+        limiter = SharedLimiter(tmp_path / "limits", tmp_path / "spent", Budget(max_tokens=350))
+        with use_limiter(limiter), suppress(BudgetReached):
             list(llm.generate([request("a")]))
         most = 2 if n_unanswered else 6
-        assert (gate.spent.n_requests, gate.spent.n_unanswered) == (most, n_unanswered * most)
+        assert (limiter.spent.n_requests, limiter.spent.n_unanswered) == (most, n_unanswered * most)
 
 
 @dataclass(frozen=True)
@@ -163,48 +163,48 @@ class Local:
             yield Answer(each.id, state, each.id, n_prompt_tokens=3, n_completion_tokens=2)
 
 
-class TestModelsThatPassNoGate:
-    def gate(self, folder: Path, budget: Budget) -> SharedGate:
-        return SharedGate(folder / "limits", folder / "spent", budget)
+class TestModelsThatPassNoLimiter:
+    def limiter(self, folder: Path, budget: Budget) -> SharedLimiter:
+        return SharedLimiter(folder / "limits", folder / "spent", budget)
 
     def test_requests_to_ungated_models_are_counted(self, tmp_path: Path) -> None:
-        gate = self.gate(tmp_path, Budget())
-        answers = list(admit_requests(Local(), [request("a"), request("fail"), request("b")], gate))
+        limiter = self.limiter(tmp_path, Budget())
+        answers = list(admit_requests(Local(), [request("a"), request("fail"), request("b")], limiter))
         assert [answer.request_id for answer in answers] == ["a", "fail", "b"]
-        spent = gate.spent
+        spent = limiter.spent
         assert (spent.n_requests, spent.n_prompt_tokens, spent.n_completion_tokens, spent.n_unanswered) == (3, 6, 4, 1)
 
     def test_overlong_prompt_is_counted_without_tokens(self, tmp_path: Path) -> None:
-        gate = self.gate(tmp_path, Budget())
-        assert len(list(admit_requests(Local(), [request("long")], gate))) == 1
-        assert (gate.spent.n_requests, gate.spent.n_tokens, gate.spent.n_unanswered) == (1, 0, 0)
+        limiter = self.limiter(tmp_path, Budget())
+        assert len(list(admit_requests(Local(), [request("long")], limiter))) == 1
+        assert (limiter.spent.n_requests, limiter.spent.n_tokens, limiter.spent.n_unanswered) == (1, 0, 0)
 
     def test_ungated_models_answer_until_the_budget_is_spent(self, tmp_path: Path) -> None:
         answers = admit_requests(
-            Local(), [request(name) for name in "abcde"], self.gate(tmp_path, Budget(max_requests=3))
+            Local(), [request(name) for name in "abcde"], self.limiter(tmp_path, Budget(max_requests=3))
         )
         seen: list[str] = []
         with pytest.raises(BudgetReached, match=r"run\.max_requests=3"):
             seen.extend(answer.request_id for answer in answers)
         assert seen == list("abc")
-        assert self.gate(tmp_path, Budget()).spent.n_requests == 3
+        assert self.limiter(tmp_path, Budget()).spent.n_requests == 3
 
     def test_ungated_models_may_use_tokens_that_earlier_requests_left(self, tmp_path: Path) -> None:
         budget = Budget(max_tokens=30)  # 10 for each reply at most, and 5 in the end
-        answers = list(admit_requests(Local(), [request(name) for name in "abcd"], self.gate(tmp_path, budget)))
+        answers = list(admit_requests(Local(), [request(name) for name in "abcd"], self.limiter(tmp_path, budget)))
         assert [answer.request_id for answer in answers] == list("abcd")
 
     def test_server_requests_of_ungated_models_count_once(self, tmp_path: Path) -> None:
-        gate = self.gate(tmp_path, Budget())
+        limiter = self.limiter(tmp_path, Budget())
 
         @dataclass(frozen=True)
         class Asking(Local):
             def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
                 for each in super().generate(requests):
-                    assert current_gate() is not gate
+                    assert current_limiter() is not limiter
                     yield each
 
-        with use_gate(gate):
-            for _ in admit_requests(Asking(), [request("a"), request("b")], gate):
-                assert current_gate() is gate
-        assert gate.spent.n_requests == 2
+        with use_limiter(limiter):
+            for _ in admit_requests(Asking(), [request("a"), request("b")], limiter):
+                assert current_limiter() is limiter
+        assert limiter.spent.n_requests == 2
