@@ -126,15 +126,15 @@ class Server:
             # hang. The loop is still alive when the atexit handlers run.
             atexit.register(stack.close)
             stack.callback(atexit.unregister, stack.close)
-            stopped: BudgetReached | StoreError | None = None
+            refusal: BudgetReached | StoreError | None = None
             while arrived := portal.call(calls.wait_for_results):
                 for item, outcome in arrived:
                     if isinstance(outcome, BudgetReached | StoreError):
-                        stopped = outcome
+                        refusal = outcome
                     else:
                         yield item, outcome
-            if stopped:
-                raise stopped
+            if refusal:
+                raise refusal
 
     def answers(
         self, path: str, requests: Sequence[Request], send: Callable[[Session, Request], Awaitable[Answer]]
@@ -162,12 +162,17 @@ class Server:
             try:
                 result = await send(session, item)
             except NotSent:
+                if breaker.refusal:
+                    return breaker.refusal
                 again = " again" if attempt > 1 else ""
                 return Failed(f"not asked{again}: {breaker.reason}", breaker.error_class)
-            except (BudgetReached, StoreError) as stop:
-                return stop
+            except (BudgetReached, StoreError) as refusal:
+                breaker.record_refusal(refusal)
+                return refusal
             except Exception as error:  # noqa: BLE001 - the caller decides what a failure means
                 is_retried = attempt <= self.max_retries and is_temporary(error) and breaker.is_worth_a_retry(error)
+                if is_retried and breaker.refusal:
+                    return breaker.refusal
                 if not is_retried:
                     text = self._error_text(error, attempt)
                     breaker.record_failure(error, text)

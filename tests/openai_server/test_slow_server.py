@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
+from components.errors import BudgetReached
 from components.llms.openai_chat import OpenAIChat
 from components.openai_server.breaker import Breaker
 from components.openai_server.limiter import ProcessLimiter, use_limiter
 from components.openai_server.retry_report import RetryReport
 from components.openai_server.window import Window
 from components.records import Answer, AnswerState, ErrorClass, Message, Request
-from runner.engine.spending import SharedLimiter
+from runner.engine.spending import Budget, SharedLimiter
 from tests.contracts.llm_contract import request
 from tests.llms.chat_server import ChatServer, Reply, chat_server
 
@@ -69,6 +70,21 @@ def test_reduced_concurrency_gets_all_answers_sooner(monkeypatch: pytest.MonkeyP
     assert states[0] == [AnswerState.OK] * 24
     assert states[1].count(AnswerState.OK) < 24
     assert seconds[0] < seconds[1]
+
+
+def test_exhausted_budget_ends_the_wait_for_a_retry(tmp_path: Any) -> None:
+    """The request that waits could not be sent at the end of its wait either."""
+    budget = SharedLimiter(tmp_path, tmp_path / "spent", Budget(max_requests=3))
+
+    def script(asked: dict[str, Any], attempt: int) -> Reply:
+        return Reply(status=503) if asked["messages"][0]["content"] == "0" else Reply("so")
+
+    with chat_server(script) as server, use_limiter(budget):
+        started = time.monotonic()
+        with pytest.raises(BudgetReached):
+            ask(server, 8, concurrency=2, backoff_s=60.0)
+        assert time.monotonic() - started < 20.0
+    assert budget.spent.n_requests == 3
 
 
 def test_timeouts_are_learnt_once_per_process(tmp_path: Any) -> None:
