@@ -1,5 +1,6 @@
 """A filter by the metadata of documents."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -15,6 +16,8 @@ from components.records import AllowedDocuments, Condition, Documents, Sample
 _FACTS_OF_CHUNKS = ("section", "page")
 """Facts that depend on how documents are split into chunks."""
 
+_NUMBER_OR_DATE = re.compile(r"[-+]?\.?[0-9]")
+
 _Conditions = tuple[tuple[str, Condition], ...]
 
 
@@ -24,13 +27,14 @@ class ByMetadata:
 
     With `by_sample` they must also satisfy the conditions of the sample. A document without a field satisfies no
     condition on it. Two numbers are compared as numbers, and other values as text. Text sorts dates correctly if the
-    year comes first (ISO 8601).
+    year comes first (ISO 8601). A limit that begins with a digit is satisfied only by values that begin with one:
+    `NULL` is not after 2021.
     """
 
     where: Mapping[str, Condition]
     by_sample: bool = True
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     is_open: ClassVar[bool] = False
 
     def __hash__(self) -> int:
@@ -110,16 +114,18 @@ def _unknown_name(name: str, names: Sequence[str]) -> str:
 def _satisfies(value: str, condition: Condition) -> bool:
     return (
         (not condition.equals or any(_compare(value, other) == 0 for other in condition.equals))
-        and (condition.at_least is None or _compare(value, condition.at_least) >= 0)
-        and (condition.at_most is None or _compare(value, condition.at_most) <= 0)
+        and (condition.at_least is None or _compare(value, condition.at_least) in (0, 1))
+        and (condition.at_most is None or _compare(value, condition.at_most) in (-1, 0))
     )
 
 
-def _compare(value: str, other: str | int | float) -> int:
-    """Return -1, 0 or 1 if `value` is before, equal to or after the other."""
+def _compare(value: str, other: str | int | float) -> int | None:
+    """Return -1, 0 or 1 if `value` is before, equal to or after the other, None for a word and a number or date."""
     one, two = _as_number(value), _as_number(str(other))
     if one is not None and two is not None:
         return (one > two) - (one < two)
+    if _NUMBER_OR_DATE.match(str(other)) and not _NUMBER_OR_DATE.match(value):
+        return None
     return (value > str(other)) - (value < str(other))
 
 

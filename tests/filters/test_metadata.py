@@ -49,6 +49,16 @@ def test_metadata_dates_compare_as_text() -> None:
     assert allowed_ids(date=Condition(at_least="2020-03-01", at_most="2020-12-31")) == "b"
 
 
+@pytest.mark.parametrize("value", ["NULL", "NaN", ".nan", "n/a", "-", "", "unknown"])
+def test_words_for_missing_numbers_satisfy_no_limit(value: str) -> None:
+    documents = Documents(list("ab"), ["", ""], ["", ""], [{"year": value}, {"year": "2021-05-03"}])
+    for condition, expected in [(Condition(at_least=2021), [1]), (Condition(at_most="2022-01-01"), [1])]:
+        allowed = ByMetadata({"year": condition}).allow(SAMPLES[:1], documents)
+        assert allowed.document.tolist() == expected
+    allowed = ByMetadata({"year": Condition((value,))}).allow(SAMPLES[:1], documents)
+    assert allowed.document.tolist() == [0]
+
+
 def test_metadata_filter_requires_all_conditions() -> None:
     assert allowed_ids(company=Condition(("ACME",)), year=Condition(at_least=0)) == "a"
 
