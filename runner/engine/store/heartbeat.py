@@ -134,7 +134,8 @@ class Heartbeat:
     def _stop_thread(self) -> None:
         if self._thread:
             self._stop.set()
-            self._thread.join(_STOP_WITHIN_S)  # a hanging file system must not hang the process
+            if self._thread.is_alive():  # not if an interrupt came before its start
+                self._thread.join(_STOP_WITHIN_S)  # a hanging file system must not hang the process
             self._thread = None
 
     def _beat(self, stop: threading.Event) -> None:

@@ -170,6 +170,22 @@ def test_heartbeat_file_is_removed_with_its_last_user(tmp_path: Path) -> None:
     assert own.n_threads == 0
 
 
+def test_heartbeat_ends_if_its_thread_never_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupt may come between the creation of the thread and its start."""
+
+    def interrupt(_: threading.Thread) -> None:
+        raise KeyboardInterrupt
+
+    own, writers = Heartbeat(), Writers(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            own.name_in(tmp_path / "1", 60, writers)
+    own.end()
+    assert not list(tmp_path.glob("1/*"))
+    assert own.n_threads == 0
+
+
 def test_folder_among_the_heartbeats_is_not_a_process(writers: Writers) -> None:
     path = writers.own_path.with_name("other-1-folder")
     path.mkdir()
