@@ -194,7 +194,7 @@ def _leftovers(store: Store, before: float, stage: str) -> dict[Path, str]:
     found = dict.fromkeys([*leftovers, *abandoned_probes(store)], _OF_KILLED_RUNS)
     # Replies cost money, so they are deleted only if `stage` names them. Cheap leftovers are deleted by age.
     for folder in ("replies",) if stage == "replies" else () if stage else ("workspaces", "pair_scores"):
-        found |= {path: _LEFT_IN[folder] for path in _files(store, folder) if _last_changed(path) <= before}
+        found |= {path: _LEFT_IN[folder] for path in _folders(store, folder) if _last_changed(path) <= before}
     return found
 
 

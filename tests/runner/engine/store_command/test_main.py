@@ -238,7 +238,11 @@ class TestPrune:
         store.replies("cc" * 32).add("1", Answer("1", AnswerState.OK, "so"))
         (store.workspace("dd" * 32) / "0.npy").write_bytes(b"x")
         store.pair_scores("ee" * 32).add(["q"], np.array([[0, 1]], dtype=np.int32), np.ones(1, dtype=np.float32))
+        for folder in ("replies", "workspaces"):
+            (store.root / folder / ".DS_Store").write_bytes(b"x")  # no result, and not the store's to delete
         assert run(store, "prune", "--older-than-days", "0", *(("--stage", stage) if stage else ())) == 0
+        for folder in ("replies", "workspaces"):
+            (store.root / folder / ".DS_Store").unlink()
         folders = ("replies", "workspaces", "pair_scores")
         assert [folder for folder in folders if list((store.root / folder).iterdir())] == left
 
