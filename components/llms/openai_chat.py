@@ -71,10 +71,11 @@ class OpenAIChat:
 
     Thoughts are separated from the answer, whether the server does so or leaves them in <think> and </think>.
 
-    Rate limits, server errors, timeouts (`timeout_s` for a whole attempt), lost connections and malformed replies are
-    retried up to `max_retries` times. The delay is the server's (Retry-After), or `backoff_s`, doubled each time; at
-    most two minutes. If no request can succeed (a rejected key, an unknown model, no server, or many consecutive
-    failures; see `Breaker`), the remaining ones are not sent and also end as ERROR.
+    Server errors, timeouts (`timeout_s` for a whole attempt), lost connections and malformed replies are retried up to
+    `max_retries` times. The delay is the server's (Retry-After), or `backoff_s`, doubled each time; at most two
+    minutes. Rate limits are retried as long as the account answers any requests, and for two minutes more with the
+    default settings (4 x `backoff_s` x 2^`max_retries`). If no request can succeed (a rejected key, an unknown model,
+    no server, or many consecutive failures; see `Breaker`), the remaining ones are not sent and also end as ERROR.
 
     Draws of one answer (`generator=self_consistency`) share a request, up to `completions_per_request` of them. The
     server then reads the prompt once, and charges for it once. A value above 1 requires `seed` to be None, because a

@@ -114,7 +114,8 @@ def is_temporary(error: Exception) -> bool:
     replies.
     """
     if isinstance(error, HttpError):
-        return (error.status in _TEMPORARY or error.status >= 500) and not _is_quota_used_up(error)
+        is_lasting = _is_quota_used_up(error) or class_of(error) is ErrorClass.TOO_LONG
+        return (error.status in _TEMPORARY or error.status >= 500) and not is_lasting
     if isinstance(error, TooLarge | Untrusted | PlainHttp | Encrypted):
         return False
     return isinstance(error, Unreachable | Disconnected | Malformed | TimeoutError)
@@ -123,6 +124,11 @@ def is_temporary(error: Exception) -> bool:
 def is_too_slow(error: Exception) -> bool:
     """Return True for a timeout on our side, at the server, or at a proxy in between."""
     return class_of(error) is ErrorClass.TIMEOUT
+
+
+def is_rate_limit(error: Exception) -> bool:
+    """Return True if the account may send no more for now."""
+    return class_of(error) is ErrorClass.RATE_LIMIT
 
 
 def is_for_all(error: Exception) -> bool:
@@ -149,6 +155,9 @@ def class_of(error: Exception) -> ErrorClass:
 def _status_class(error: HttpError) -> ErrorClass:
     if _is_quota_used_up(error):
         return ErrorClass.QUOTA
+    asked = _TOKENS_OF_REQUEST.search(_message_in(error.body)[:_READ_CHARACTERS]) if error.status == 429 else None
+    if asked and int(asked[2]) > int(asked[1]):
+        return ErrorClass.TOO_LONG
     if error_class := _CLASSES.get(error.status):
         return error_class
     if error.status >= 500:
@@ -177,6 +186,8 @@ _TOO_LONG = (
     "exceeds the maximum number of tokens", "range of input length", "`inputs` tokens + `max_new_tokens`",
 )  # fmt: skip
 """Parts of messages about a prompt that does not fit: OpenAI's and many others', then Gemini's, Alibaba's, TGI's."""
+_TOKENS_OF_REQUEST = re.compile(r"\bLimit:? (\d{1,12})\b.{0,40}?\bRequested:? (\d{1,12})\b")
+"""Tokens per minute, and those of the request, as OpenAI and Groq state them. A larger request never fits."""
 _LIMITS_PER_MINUTE = ("error-code#token-limit", "error-code#rate-limit")
 """Parts of messages of Alibaba Cloud, whose limits of tokens per minute have the code insufficient_quota."""
 _BUDGET_USED_UP = ("budget has been exceeded",)

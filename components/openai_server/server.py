@@ -24,6 +24,7 @@ from components.openai_server.errors import (
     Refused,
     Untrusted,
     class_of,
+    is_rate_limit,
     is_temporary,
     message_of,
     retry_after_s,
@@ -34,7 +35,10 @@ from components.openai_server.session import NotSent, Session
 from components.records import Answer, ErrorClass, Request
 
 _MAX_WAIT_S = 120.0
+_MAX_DOUBLINGS = 4
+"""After rate limits. Longer waits would miss the end of the limit's minute by as much."""
 _RATE_LIMIT_FACTOR = 4.0
+"""Rate limits are retried for this many times as long as other failures. Most limits last a minute."""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -157,58 +161,65 @@ class Server:
         self, send: Callable[[Session, Item], Awaitable[Result]], session: Session, item: Item
     ) -> Result | Failed | BudgetReached | StoreError:
         """Call `send` for one item, with retries. It returns all failures instead of raising them."""
-        breaker = session.breaker
-        for attempt in range(1, self.max_retries + 2):
+        breaker, attempts = session.breaker, _Attempts(self.max_retries)
+        while True:
             try:
                 result = await send(session, item)
             except NotSent:
                 if breaker.refusal:
                     return breaker.refusal
-                again = " again" if attempt > 1 else ""
+                again = " again" if attempts.n_ended else ""
                 return Failed(f"not asked{again}: {breaker.reason}", breaker.error_class)
             except (BudgetReached, StoreError) as refusal:
                 breaker.record_refusal(refusal)
                 return refusal
             except Exception as error:  # noqa: BLE001 - the caller decides what a failure means
-                is_retried = attempt <= self.max_retries and is_temporary(error) and breaker.is_worth_a_retry(error)
-                if is_retried and breaker.refusal:
-                    return breaker.refusal
-                if not is_retried:
-                    text = self._error_text(error, attempt)
+                attempts.count(error)
+                if not (is_temporary(error) and breaker.is_worth_a_retry(error) and self._may_retry(attempts, breaker)):
+                    text = self._error_text(error, attempts, breaker)
                     breaker.record_failure(error, text)
                     return Failed(text, class_of(error))
-                wait_s = self._wait_s(error, attempt, session)
-                self._report(error, attempt, breaker, wait_s)
+                if breaker.refusal:
+                    return breaker.refusal
+                wait_s = self._wait_s(error, attempts, session)
+                self._report(error, attempts, breaker, wait_s)
                 await breaker.wait(wait_s)
             else:
                 breaker.record_success()
                 return result
-        raise AssertionError("the last attempt returns")
 
-    def _wait_s(self, error: Exception, attempt: int, session: Session) -> float:
-        """Return the seconds before the next attempt: the server's delay, but at least our own.
+    def _may_retry(self, attempts: "_Attempts", breaker: Breaker) -> bool:
+        """Return False after too many failures, or if the account has answered no request of any call for long."""
+        if not attempts.is_limited:
+            return attempts.n_failed <= self.max_retries
+        window = breaker.health.window
+        longest_s = _RATE_LIMIT_FACTOR * self.backoff_s * (2.0**self.max_retries - 1)
+        return window.n_limited <= self.max_retries or window.limited_s < longest_s
 
-        A server that asks for a delay of 0 would otherwise use up all attempts immediately. The delay after a rate
-        limit holds the whole account. If the server names none, ours add up to more than the minute for which most
-        limits last.
+    def _wait_s(self, error: Exception, attempts: "_Attempts", session: Session) -> float:
+        """Return the seconds before the next attempt: the server's delay, but at least our own, which doubles.
+
+        A server that asks for a delay of 0 would otherwise use up all attempts immediately. The server's delay holds
+        the whole account, and so does a rate limit.
         """
-        server_s = min(_MAX_WAIT_S, retry_after_s(error) or 0.0)
-        is_unnamed = server_s == 0 and class_of(error) is ErrorClass.RATE_LIMIT
-        jitter = random.uniform(0.75, 1.25)  # noqa: S311 - spreads the retries of many callers
-        own_s = self.backoff_s * (_RATE_LIMIT_FACTOR if is_unnamed else 1.0) * 2.0 ** (attempt - 1) * jitter
-        wait_s = min(_MAX_WAIT_S, max(own_s, server_s))
-        held_s = wait_s if is_unnamed else server_s
-        if held_s > 0:  # otherwise new requests would use up the limit before this one is sent again
+        server_s = held_s = min(_MAX_WAIT_S, retry_after_s(error) or 0.0)
+        n_doublings = attempts.n_failed - 1
+        if attempts.is_limited:
+            n_doublings = min(attempts.n_limited - 1, _MAX_DOUBLINGS)
+            n_before = session.breaker.health.window.n_limited - 1
+            held_s = max(server_s, self.backoff_s * 2.0 ** min(n_before, _MAX_DOUBLINGS))
+        if held_s > 0:
             session.limiter.hold(session.account, held_s)
-        return wait_s
+        jitter = random.uniform(0.75, 1.25)  # noqa: S311 - spreads the retries of many callers
+        return min(_MAX_WAIT_S, max(self.backoff_s * 2.0**n_doublings * jitter, server_s))
 
-    def _report(self, error: Exception, attempt: int, breaker: Breaker, wait_s: float) -> None:
+    def _report(self, error: Exception, attempts: "_Attempts", breaker: Breaker, wait_s: float) -> None:
         limit = breaker.health.window.limit(self.concurrency)
         in_s = f" in {wait_s:.0f} s" if wait_s >= LONG_WAIT_S else ""
         at_once = f"It gets {limit} concurrent requests instead of {self.settings}.concurrency={self.concurrency}"
         breaker.health.retries.record_retry(
             f"{self.model} at {host_of(self.base_url)}",
-            f"{message_of(error, secret=key_in(self.api_key_env))} (attempt {attempt} of {self.max_retries + 1}, "
+            f"{message_of(error, secret=key_in(self.api_key_env))} ({attempts}, "
             f"{self.settings}.timeout_s={self.timeout_s:g}); retrying{in_s}",
             class_of(error),
             self.settings,
@@ -216,9 +227,11 @@ class Server:
             wait_s,
         )
 
-    def _error_text(self, error: Exception, attempt: int) -> str:
+    def _error_text(self, error: Exception, attempts: "_Attempts", breaker: Breaker) -> str:
         message = message_of(error, secret=key_in(self.api_key_env))
-        text = f"{self.model} at {host_of(self.base_url)}: {message} (attempt {attempt} of {self.max_retries + 1})"
+        text = f"{self.model} at {host_of(self.base_url)}: {message} ({attempts})"
+        if attempts.is_limited:
+            text += f"; the account has answered no request for {breaker.health.window.limited_s:.0f} s"
         if isinstance(error, Refused):
             text += f"; no server listens there: {self.if_refused}"
         if isinstance(error, PlainHttp):
@@ -233,6 +246,31 @@ class Server:
                 f"signed it, or {self.settings}.base_url to the host that the certificate names."
             )
         return text
+
+
+@dataclass
+class _Attempts:
+    """Attempts of one request that ended without a result: rate limits, and other failures."""
+
+    max_retries: int
+    n_failed: int = 0
+    n_limited: int = 0
+    is_limited: bool = False
+    """True if the last one met a rate limit."""
+
+    @property
+    def n_ended(self) -> int:
+        return self.n_failed + self.n_limited
+
+    def count(self, error: Exception) -> None:
+        self.is_limited = is_rate_limit(error)
+        self.n_limited += self.is_limited
+        self.n_failed += not self.is_limited
+
+    def __str__(self) -> str:
+        if self.is_limited:
+            return f"attempt {self.n_ended}"
+        return f"attempt {self.n_failed} of {self.max_retries + 1}"
 
 
 def _unread_authorities() -> str:

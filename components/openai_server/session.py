@@ -12,7 +12,7 @@ from components.openai_server.body import MAX_BYTES
 from components.openai_server.breaker import Breaker
 from components.openai_server.connection import Connection
 from components.openai_server.counts import AS_OPENAI, CountedAt
-from components.openai_server.errors import HttpError, Unreachable, WebPage, is_too_slow
+from components.openai_server.errors import HttpError, Unreachable, WebPage, is_rate_limit, is_too_slow
 from components.openai_server.limiter import Account, Attempt, Limiter, Tokens, n_tokens_at_most
 from components.openai_server.patience import run_within
 
@@ -74,6 +74,8 @@ class Session:
                 window.record_timeout(self.concurrency, sent_at)
             elif was_sent:
                 used = Tokens()
+            if is_rate_limit(error):
+                window.record_rate_limit(self.concurrency, sent_at)
             raise  # any other unreadable reply may be that of a model, and may have been charged
         finally:
             window.leave()

@@ -13,14 +13,12 @@ from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from components.llms import endings
 from components.llms.openai_chat import JsonMode, LengthParameter, OpenAIChat
-from components.openai_server.errors import HttpError
 from components.records import Answer, AnswerState, ErrorClass, Message, Request
 from runner.engine.identity import describe
 from tests.contracts.llm_contract import LLMContract, request
@@ -442,19 +440,6 @@ class TestRetries:
         answers, _ = ask(lambda _, attempt: Reply("ok") if attempt == 2 else Reply(status=429, body=body))
         assert answers["q"].text == "ok"
         assert time.monotonic() - started > 0.3
-
-    @pytest.mark.parametrize(("status", "low", "high", "n_held"), [(429, 93, 155, 5), (503, 23, 39, 0)])
-    def test_waits_after_a_rate_limit_hold_the_account_for_two_minutes(
-        self, status: int, low: float, high: float, n_held: int
-    ) -> None:
-        held: list[float] = []
-        session: Any = SimpleNamespace(
-            account="a", limiter=SimpleNamespace(hold=lambda _, seconds: held.append(seconds))
-        )
-        server = OpenAIChat("m", api_key_env="").server
-        waits = [server._wait_s(HttpError(status, "busy", {}), attempt, session) for attempt in range(1, 6)]
-        assert low <= sum(waits) <= high
-        assert held == waits[:n_held]
 
     @pytest.mark.parametrize("when", ["0", "-5", "nan", "Sat, 01 Jan 2000 00:00:00 GMT", "soon"])
     def test_retry_after_without_a_wait_falls_back_to_the_usual_backoff(self, when: str) -> None:
