@@ -46,12 +46,14 @@ def assemble(
     remaining = _sort_and_drop_empty(documents)
     if not samples:
         raise DataError(f"{source}: no samples were found. Check the subsets and the files.")
-    _check_documents(documents, remaining, documents_source or source)
-    require_unique([sample.id for sample in samples], source, "sample")
-    for sample in samples:
-        _check_texts(sample, source, references_required)
-        _check_names(sample, source)
-    _check_spans(remaining, samples, source)
+    if not len(remaining):
+        raise DataError(
+            f"{documents_source or source}: the corpus has no document with text ({len(documents)} empty ones)"
+        )
+    with_text = [an_id for an_id, text in zip(documents.ids, documents.texts, strict=True) if text.strip()]
+    require_unique(with_text, documents_source or source, "document")  # in the order of the files
+    check_documents(remaining, documents_source or source)
+    check_samples(remaining, samples, source, references_required=references_required)
     distinct = {(each.subset, each.question, each.references, each.history) for each in samples}
     counts = {
         "n_documents": len(remaining),
@@ -99,6 +101,18 @@ def count_gold(documents: Documents, samples: Sequence[Sample]) -> dict[str, int
         ),
         "n_gold_units_not_in_corpus": sum(unit.document_id not in known for _, unit in _units(samples)),
     }
+
+
+def recount(benchmark: Benchmark) -> Benchmark:
+    """Return the benchmark with counts in its notes that fit its samples, which a user's class may have changed."""
+    samples = benchmark.samples
+    counts = {
+        "n_samples_without_reference": sum(not sample.references for sample in samples),
+        "n_samples_with_answer_parts": sum(bool(sample.answer_parts) for sample in samples),
+        "n_samples_unanswerable": sum(not sample.answerable for sample in samples),
+    }
+    there = {name: n for name, n in counts.items() if n or name in benchmark.notes}
+    return replace(benchmark, notes={**benchmark.notes, **count_gold(benchmark.documents, samples), **there})
 
 
 def require_gold_in_corpus(benchmark: Benchmark, source: str, not_read: str = "") -> None:
@@ -157,16 +171,22 @@ def _sort_and_drop_empty(documents: Documents) -> Documents:
     return documents.at(sorted(rows, key=documents.ids.__getitem__))
 
 
-def _check_documents(documents: Documents, remaining: Documents, source: str) -> None:
-    if not len(remaining):
-        raise DataError(f"{source}: the corpus has no document with text ({len(documents)} empty ones)")
-    if len(set(remaining.ids)) < len(remaining):
-        with_text = (an_id for an_id, text in zip(documents.ids, documents.texts, strict=True) if text.strip())
-        require_unique(list(with_text), source, "document")
-    for an_id, title, text in zip(remaining.ids, remaining.titles, remaining.texts, strict=True):
+def check_documents(documents: Documents, source: str) -> None:
+    """Raise DataError for a duplicate id, and for an unpaired surrogate."""
+    require_unique(documents.ids, source, "document")
+    for an_id, title, text in zip(documents.ids, documents.titles, documents.texts, strict=True):
         _require_whole_characters(source, f"document {an_id!r}", an_id, title, text)
-    for an_id, facts in zip(remaining.ids, remaining.metadata, strict=False):  # a corpus may have no metadata
+    for an_id, facts in zip(documents.ids, documents.metadata, strict=False):  # a corpus may have no metadata
         _require_whole_characters(source, f"the metadata of document {an_id!r}", *facts, *facts.values())
+
+
+def check_samples(documents: Documents, samples: Sequence[Sample], source: str, *, references_required: bool) -> None:
+    """Raise DataError for a duplicate id, invalid texts, reserved names, and gold spans outside their documents."""
+    require_unique([sample.id for sample in samples], source, "sample")
+    for sample in samples:
+        _check_texts(sample, source, references_required)
+        _check_names(sample, source)
+    _check_spans(documents, samples, source)
 
 
 def require_unique(ids: Sequence[str], source: str, what: str) -> None:

@@ -35,7 +35,7 @@ class Jsonl:
     and scored by the metrics that need no reference. The other fields are as in `ReadingOptions`.
     """
 
-    version: ClassVar[int] = 8
+    version: ClassVar[int] = DocumentSource.version + 4
 
     documents: str = runtime_only("", "the fingerprint covers the content of the files; their place does not count")
     samples: str = runtime_only("", "the fingerprint covers the content of the file; its place does not count")

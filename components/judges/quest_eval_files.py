@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from components.errors import DataError
+from components.identified_files import note_identified
 
 _SUFFIX = "_quest_gt_save.json"
 _SUBSETS = {
@@ -61,6 +62,7 @@ def hash_published_files(path: Path) -> str:
     digest = hashlib.sha256()
     for file in question_files(path):
         stat = file.stat()
+        note_identified(file)
         digest.update(f"{file.name}\0{_sha256(file, stat.st_size, stat.st_mtime_ns)}\n".encode())
     return digest.hexdigest()
 

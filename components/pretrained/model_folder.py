@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from components.errors import ComponentError, MissingExtraError
+from components.identified_files import note_identified
 from components.pretrained.hub_address import hub_problems
 from components.pretrained.own_code import (
     KernelRefused,
@@ -96,7 +97,12 @@ def folder_hash(model: str) -> str:
     not exist.
     """
     folder = local_folder(model)
-    return _hash(folder, folder_stamps(model)) if folder else ""
+    if folder is None:
+        return ""
+    stamps = folder_stamps(model)
+    for name, _, _ in stamps:
+        note_identified(folder / name)
+    return _hash(folder, stamps)
 
 
 def folder_stamps(model: str) -> Stamps:

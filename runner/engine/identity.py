@@ -51,6 +51,8 @@ def _describe_component(component: object, without: Collection[str], code_of: Co
         "class": f"{type(component).__module__}.{type(component).__qualname__}",
         "version": getattr(component, "version", 0),
     }
+    if hidden := _hidden_versions(type(component)):
+        described["versions of bases"] = hidden
     if "<locals>" in type(component).__qualname__:
         raise broken_contract(
             component, "other classes may have the same name, so no key can identify it", "Define it in a module"
@@ -64,6 +66,14 @@ def _describe_component(component: object, without: Collection[str], code_of: Co
     if content:
         described["content"] = content
     return described
+
+
+def _hidden_versions(cls: type) -> dict[str, Json]:
+    """Return the versions of our classes that the `version` of a user's class hides."""
+    versioned = [base for base in cls.__mro__ if "version" in vars(base)]
+    if not versioned or is_ours(versioned[0]):
+        return {}
+    return {f"{base.__module__}.{base.__qualname__}": vars(base)["version"] for base in versioned if is_ours(base)}
 
 
 def _content_of(component: object) -> str:

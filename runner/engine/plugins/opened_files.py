@@ -13,6 +13,7 @@ from enum import Enum, auto
 from types import FrameType
 from urllib.parse import unquote
 
+from components.identified_files import IDENTIFIED
 from runner.engine.plugins.files import SourceFile
 from runner.engine.plugins.source_imports import top_level
 
@@ -66,7 +67,7 @@ class OpenedFiles:
         self._roots = _folders_around(packages, files)
         if packages and not self._is_hooked:
             self._is_hooked = True
-            sys.addaudithook(self._note)
+            sys.addaudithook(self._hear)
 
     def forget(self, packages: Collection[str]) -> None:
         """Drop the records of packages, for example because they are imported again."""
@@ -101,9 +102,13 @@ class OpenedFiles:
             if file.is_data and top_level(name) == top_level(module):
                 self.read.setdefault(name, set()).add(module)
 
+    def _hear(self, event: str, arguments: tuple[object, ...]) -> None:
+        if event in _EVENTS and self._packages:
+            self._note(event, arguments)
+        elif event == IDENTIFIED and self._identifying:
+            self._note_identified(os.path.realpath(str(arguments[0])))
+
     def _note(self, event: str, arguments: tuple[object, ...]) -> None:
-        if event not in _EVENTS or not self._packages:
-            return
         path = arguments[0]
         if not isinstance(path, str | bytes | os.PathLike | None):
             return
@@ -138,7 +143,7 @@ class OpenedFiles:
         """Record a file near the packages that no snapshot covers, and that no class identifies."""
         if not self._is_near(real) or real in self._own or not os.path.isfile(real):  # noqa: PTH113 - as for the others
             return
-        modules, is_import = self._readers(3)
+        modules, is_import = self._readers(4)
         if modules and not is_import and modules != {ANY_MODULE} and not self._is_identified(real):
             self.outside.setdefault(real, set()).update(modules)
 
@@ -149,7 +154,7 @@ class OpenedFiles:
         """
         folder = f"{os.path.dirname(real)}{os.sep}"  # noqa: PTH120 - as above
         classes = self.identified.get(real, set()) | self.identified.get(folder, set())
-        frame: FrameType | None = sys._getframe(3)
+        frame: FrameType | None = sys._getframe(4)
         modules = set[str]()
         while frame is not None and (kind := self._kind_of(frame)) is not _Kind.RUNNER:
             modules.add(_module_of(frame))
@@ -186,7 +191,7 @@ class OpenedFiles:
             return False
         return f"{os.sep}." not in real[len(root) - 1 :]
 
-    def _readers(self, n_frames: int = 2) -> tuple[set[str], bool]:
+    def _readers(self, n_frames: int = 3) -> tuple[set[str], bool]:
         """Return the modules of users on the stack without its last `n_frames`, and whether an import opens the file.
 
         A stack without such modules counts as `ANY_MODULE` outside the main thread: an executor may call `open` itself.

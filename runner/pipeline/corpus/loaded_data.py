@@ -2,14 +2,15 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b, sha256
 from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from components.datasets.assembly import count_gold
+from components.datasets.assembly import recount
+from components.datasets.returned_benchmark import check_returned
 from components.errors import DataError
 from components.fields import runtime_only
 from components.json_value import Json
@@ -18,9 +19,10 @@ from components.records import Benchmark, Documents, Sample
 from components.text.languages import detect_language
 from runner.engine.broken_contracts import named_errors
 from runner.engine.codecs import Parts
-from runner.engine.identity import key_of
+from runner.engine.identity import key_of, parts_of
 from runner.engine.outdated_results import discard, outdated_stages
 from runner.engine.plugins.plugin_loading import identify_files
+from runner.engine.source_code import is_ours
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.engine.store import Store, StoredResult
@@ -150,7 +152,7 @@ class ReadSource(Stage[SourceDocuments], kind="source", version=1, work=Work.BEN
         return documents
 
 
-class LoadedBenchmark(Stage[Benchmark], kind="data", version=9, work=Work.BENCHMARK):
+class LoadedBenchmark(Stage[Benchmark], kind="data", version=10, work=Work.BENCHMARK):
     """The data set as its loader returns it. `fingerprint` is the hash of the files that it reads."""
 
     codec = BenchmarkCodec()
@@ -163,8 +165,9 @@ class LoadedBenchmark(Stage[Benchmark], kind="data", version=9, work=Work.BENCHM
         """Load the data set. Raises DataError for errors in the files, and for files that change during the load."""
         loaded = self._load(run)
         _require_unchanged(self.dataset, self.fingerprint)
-        # A class of the user may drop samples of an inherited `load`, and leave its notes as they are.
-        return replace(loaded, notes={**loaded.notes, **count_gold(loaded.documents, loaded.samples)})
+        if users := next((part for part in parts_of(self.dataset) if not is_ours(type(part))), None):
+            check_returned(loaded, f"the data set of {type(users).__module__}.{type(users).__qualname__}")
+        return recount(loaded)
 
     def _load(self, run: Run) -> Benchmark:
         for stage in self.sources:  # a data set has at most one source

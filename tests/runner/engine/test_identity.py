@@ -90,6 +90,27 @@ def test_component_version_changes_the_key(monkeypatch: pytest.MonkeyPatch) -> N
     assert key(Whole()) != before
 
 
+@dataclass(frozen=True)
+class OwnVersion(SentenceTransformers):
+    """A user's class with a version, which hides the one of its base."""
+
+    version: ClassVar[int] = 1
+
+
+@dataclass(frozen=True)
+class NoVersion(SentenceTransformers):
+    pass
+
+
+@pytest.mark.parametrize("cls", [OwnVersion, NoVersion])
+def test_version_of_our_base_changes_the_key_of_a_users_class(
+    cls: type[SentenceTransformers], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = key(cls("a-model", "main"))
+    monkeypatch.setattr(SentenceTransformers, "version", SentenceTransformers.version + 1)
+    assert key(cls("a-model", "main")) != before
+
+
 @pytest.mark.parametrize("other", [1, "1", 1.5, None, False, [True], {"True": 1}])
 def test_component_key_distinguishes_kinds_of_values(other: object) -> None:
     assert key(other) != key(True)

@@ -1,7 +1,7 @@
 """The content that stands for a corpus: equal only for documents that every stage reads equally."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -58,6 +58,38 @@ def test_data_files_that_change_during_loading_are_rejected(tmp_path: Path) -> N
 
 
 @dataclass(frozen=True)
+class Answered(Jsonl):
+    """Adds references to questions that have none."""
+
+    def load(self) -> Benchmark:
+        loaded = super().load()
+        return replace(loaded, samples=tuple(replace(sample, references=("so",)) for sample in loaded.samples))
+
+
+def test_notes_count_the_samples_that_a_users_class_returns(tmp_path: Path) -> None:
+    own_data(tmp_path, {"a": "one text"}, [{"id": "1", "question": "Which text?"}])
+    places = {"documents": str(tmp_path / "documents.jsonl"), "samples": str(tmp_path / "samples.jsonl")}
+    store = Store(tmp_path / "store", "this run")
+    assert load_data(Jsonl(**places), store).notes["n_samples_without_reference"] == 1
+    assert load_data(Answered(**places), store).notes["n_samples_without_reference"] == 0
+
+
+@dataclass(frozen=True)
+class Misspelt(Jsonl):
+    def load(self) -> Benchmark:
+        (sample,) = (loaded := super().load()).samples
+        references: Any = "a text, not a tuple"
+        return replace(loaded, samples=(replace(sample, references=references),))
+
+
+def test_users_data_set_with_a_wrong_type_is_one_error(tmp_path: Path) -> None:
+    own_data(tmp_path, {"a": "one text"}, [{"id": "1", "question": "Which text?"}])
+    places = {"documents": str(tmp_path / "documents.jsonl"), "samples": str(tmp_path / "samples.jsonl")}
+    with pytest.raises(ComponentError, match=r"Misspelt, sample 1 \('1'\), references: got 'a text, not a tuple'"):
+        load_data(Misspelt(**places), Store(tmp_path / "store", "this run"))
+
+
+@dataclass(frozen=True)
 class Broken(Jsonl):
     """Returns no benchmark, or raises."""
 
@@ -70,9 +102,15 @@ class Broken(Jsonl):
         return cast(Benchmark, nothing)
 
 
-@pytest.mark.parametrize(("name", "message"), [("none", "AttributeError: "), ("raises", r"KeyError: 'column'; .*line")])
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("none", "the data set of .*Broken: got a NoneType, expected a Benchmark"),
+        ("raises", r"test_data\.Broken: the data set cannot be loaded .*KeyError: 'column'; .*line"),
+    ],
+)
 def test_user_data_set_error_names_its_class(tmp_path: Path, name: str, message: str) -> None:
     own_data(tmp_path, {"a": "one text"}, [{"id": "1", "question": "Which text?"}])
     places = {"documents": str(tmp_path / "documents.jsonl"), "samples": str(tmp_path / "samples.jsonl")}
-    with pytest.raises(ComponentError, match=rf"test_data\.Broken: the data set cannot be loaded .*{message}"):
+    with pytest.raises(ComponentError, match=message):
         load_data(Broken(**places, name=name), Store(tmp_path / "store", "this run"))

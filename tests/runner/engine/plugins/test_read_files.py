@@ -162,6 +162,24 @@ class TestUncoveredReads:
         component.load(importlib.import_module("reading.code").read, name)
         assert len(loading.uncovered_reads()) == n_lines
 
+    def test_files_behind_a_stored_hash_are_covered_for_every_class(self, place: Path) -> None:
+        """Two embedders may have one model folder, which is hashed once."""
+        write(place, "work/model/config.json", "{}")
+        read = "    def load(self):\n        return read('/'.join(['model', 'config.json']))\n"
+        write(place, "reading/code.py", f"{self.CODE}class Own:\n{read}")
+        loading.uncovered_reads()
+        load_plugins(["reading"])
+        code = importlib.import_module("reading.code")
+        ours: dict[str, Any] = {"__name__": "components.ours"}
+        hashing = "from components.pretrained.model_folder import folder_hash\n"
+        method = "    def content_hash(self):\n        return folder_hash('./model')\n"
+        exec(f"{hashing}class First:\n{method}class Second:\n{method}", ours)
+        component = type("Own", (code.Own, ours["Second"]), {"__module__": "reading.code"})()
+        for each in (ours["First"](), component):
+            loading.identify_files(each, "content_hash")
+        component.load()
+        assert loading.uncovered_reads() == []
+
     def test_hashed_files_are_covered_in_threads_but_not_for_others(self, place: Path) -> None:
         for name in ("work/brief.md", "work/other.md"):
             write(place, name, "brief")

@@ -1,0 +1,53 @@
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from components.datasets.returned_benchmark import check_returned
+from components.errors import RagGridError
+from components.records import Benchmark, Documents, Evidence, Kind, Sample
+
+SAMPLE = Sample("q1", "all", Kind.QA, "Who?", ("Ann",), (Evidence("a", 0, 3),))
+BENCHMARK = Benchmark(Documents(["a", "b"], ["", ""], ["Ann did", "Bob"]), (SAMPLE, replace(SAMPLE, id="q2")))
+
+
+def test_valid_benchmark_of_a_class_is_accepted() -> None:
+    check_returned(BENCHMARK, "Mine")
+    check_returned(replace(BENCHMARK, samples=[replace(SAMPLE, references=[], topic="a-topic")]), "Mine")  # type: ignore[arg-type]
+
+
+def change(**fields: Any) -> Callable[[], Any]:
+    return lambda: replace(BENCHMARK, samples=(SAMPLE, replace(SAMPLE, **{"id": "q2", **fields})))
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        (lambda: None, "Mine: got a NoneType, expected a Benchmark"),
+        (lambda: replace(BENCHMARK, samples=()), "Mine: it has no samples"),
+        (lambda: replace(BENCHMARK, samples=("who?",)), "Mine, sample 1: got 'who?' of type str, expected Sample"),
+        (lambda: replace(BENCHMARK, documents=[]), "Mine, documents: got [] of type list, expected Documents"),
+        (change(id="q1"), "Mine: the sample id 'q1' occurs twice, as sample 1 and as sample 2"),
+        (change(id=7), "Mine, sample 2 (7), id: got 7 of type int, expected str"),
+        (change(references="Ann"), "sample 2 ('q2'), references: got 'Ann' of type str, expected tuple or list"),
+        (change(references=None), "references: got None of type NoneType, expected tuple or list"),
+        (change(references=(3,)), "an item of references: got 3 of type int, expected str"),
+        (change(gold=("a",)), "an item of gold: got 'a' of type str, expected Evidence"),
+        (change(gold=(Evidence("a", 0, 99),)), "characters 0 to 99 of document 'a', expected at most 7"),
+        (change(answer_parts=("Ann",)), "an item of answer_parts: got 'Ann' of type str, expected tuple or list"),
+        (change(topic="CI/CD"), "topic: got 'CI/CD', expected ASCII letters, digits, and _ . -"),
+        (change(task="任务"), "task: got '任务', expected ASCII letters, digits, and _ . -"),
+        (change(topic="all"), "the topic of sample 'q2' is 'all', a name that the results reserve"),
+        (change(question=" "), "the question of sample 'q2' is empty"),
+        (change(kind="qa "), "kind: got 'qa ' of type str, expected Kind"),
+        (
+            lambda: replace(BENCHMARK, documents=Documents(["a", "a"], ["", ""], ["Ann did", "Bob"])),
+            "the document id 'a' occurs twice",
+        ),
+    ],
+)
+def test_invalid_benchmark_names_class_sample_and_field(returned: Callable[[], Any], message: str) -> None:
+    with pytest.raises(RagGridError) as error:
+        check_returned(returned(), "Mine")
+    assert message in str(error.value)
