@@ -266,7 +266,7 @@ def _secrets_in_address(address: str) -> Iterator[str]:
     rest = address.partition("://")[2]
     for userinfo in _userinfos(rest):
         user, colon, password = userinfo.partition(":")
-        secret = password if colon else user
+        secret = password or (user if looks_random(user) else "")  # a token, but not the name of a user or a company
         yield from filter(may_be_secret, dict.fromkeys((secret, unquote(secret), *secret.split("@"))))
         if colon:
             yield from _pairs(user, password)

@@ -219,6 +219,32 @@ def test_password_in_a_connection_string_is_hidden(
     assert without_secrets(text.format(secret)) == text.format("***")
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "word"),
+    [
+        (
+            "BUILD_REPOSITORY_URI",
+            "https://ContosoAnalytics@dev.azure.com/ContosoAnalytics/_git/rag",
+            "ContosoAnalytics",
+        ),
+        ("DOCKER_HOST", "ssh://abc12345@build-7", "abc12345"),
+        ("PGVECTOR_DSN", "postgresql://svc-rag-prod01@localhost/rag", "svc-rag-prod01"),
+    ],
+)
+def test_user_without_a_password_is_not_hidden(
+    name: str, value: str, word: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    assert without_secrets(f"/home/{word}/rag") == f"/home/{word}/rag"
+    assert without_secrets(f"{word} grew") == f"{word} grew"
+
+
+@pytest.mark.parametrize("user", ["3e8b1c9d5a7f4e2b", "3e8b1c9d5a7f4e2b:", "glpat-abcdefghij1234567890"])
+def test_token_as_a_user_without_a_password_is_hidden(user: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_REMOTE", f"https://{user}@code.example/rag.git")
+    assert user.rstrip(":") not in without_secrets(f"it is {user.rstrip(':')} here")
+
+
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\\n", " "])
 def test_multi_line_key_is_hidden_in_every_wrapping(line_end: str, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(line_end)
