@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -114,8 +115,16 @@ def _end_like_ctrl_c() -> None:
     for number in ENDINGS:
         if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
             signal.signal(number, interrupt)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=partial(_reset_terminate, interrupt))
     # Runs last. Python then removes its handlers, and a signal would end the process.
     atexit.register(_set_handlers, signal.SIG_IGN)
+
+
+def _reset_terminate(interrupt: Interrupt) -> None:
+    """Let SIGTERM end a forked child without a traceback: `multiprocessing.Pool` sends it to its processes."""
+    if signal.getsignal(signal.SIGTERM) is interrupt:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _end_immediately() -> None:

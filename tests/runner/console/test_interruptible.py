@@ -122,6 +122,26 @@ def test_stderr_names_threads_that_keep_the_command_alive(seconds: str, *, is_na
         assert process.stderr.read() == ""
 
 
+POOL = """
+import multiprocessing, time
+from runner.console.interruptible import run_interruptibly
+
+def work():
+    with multiprocessing.get_context("fork").Pool(3) as pool:
+        print(next(pool.imap_unordered(time.sleep, [0, 5, 5])))
+
+run_interruptibly(work, "interrupted")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+def test_pool_of_a_component_ends_without_tracebacks() -> None:
+    """The pool ends its processes with SIGTERM."""
+    command = [sys.executable, "-c", POOL]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "None\n", "")
+
+
 def fail(depth: int, first: type[BaseException]) -> None:
     """Fail in the clean-up after another exception."""
     try:
