@@ -8,7 +8,7 @@ import csv
 import io
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as Xml
@@ -21,7 +21,7 @@ from components.json_value import Json
 from components.judges.claim_replies import Support
 from components.limits import expected_one_of
 from components.records import JudgeInput
-from runner.console.spreadsheet_cells import escape, unescape
+from runner.console.spreadsheet_cells import escape
 from runner.labels.label_files import answer_in_record, controls_in, csv_records
 
 _EXPECTED = (
@@ -72,8 +72,7 @@ def _read_jsonl(file: Path) -> _Rows:
 
 
 def _read_csv(file: Path) -> _Rows:
-    rows = csv_records(file, _EXPECTED, lists=("passages",))
-    return _read_verdicts((location, {**row, **_texts_in(row, unescape)}) for location, row in rows)
+    return _read_verdicts(csv_records(file, _EXPECTED, lists=("passages",), texts=_TEXTS))
 
 
 def _read_verdicts(records: Iterator[tuple[str, Record]]) -> _Rows:
@@ -153,13 +152,8 @@ def _csv_text(records: Sequence[Mapping[str, Json]]) -> str:
     writer.writeheader()
     for record in records:
         passages = json.dumps(record["passages"], ensure_ascii=False)
-        writer.writerow({**_texts_in(record, escape), "passages": passages, _VERDICT: ""})
+        writer.writerow({**{name: escape(record[name]) for name in _TEXTS}, "passages": passages, _VERDICT: ""})
     return text.getvalue().rstrip("\n")
-
-
-def _texts_in(row: Mapping[str, object], change: Callable[[str], str]) -> dict[str, str]:
-    """Return the changed texts of a row."""
-    return {name: change(value) for name in _TEXTS if isinstance(value := row.get(name), str)}
 
 
 def _labelling_config() -> str:

@@ -28,6 +28,7 @@ from components.limits import expected_one_of
 from components.records import JudgeInput, Kind, Passage, Sample, Turn
 from components.secrets.mask import shortened_value
 from components.subsets import UNNAMED
+from runner.console.spreadsheet_cells import unescape
 
 NOT_APPLICABLE = -1
 
@@ -113,7 +114,8 @@ def _read_csv(file: Path) -> Iterator[LabelledItem]:
     """Yield the items of a CSV file. Empty cells are not labels. `references` and `passages` are one text, or a JSON
     list of several.
     """
-    for number, (location, record) in enumerate(csv_records(file, _EXPECTED, ("references", "passages")), start=1):
+    rows = csv_records(file, _EXPECTED, lists=("references", "passages"), texts=("id", "question", "answer"))
+    for number, (location, record) in enumerate(rows, start=1):
         labels = {
             name.removeprefix(_LABEL_COLUMN): _grade(value, location)
             for name, value in record.items()
@@ -128,14 +130,18 @@ def _read_csv(file: Path) -> Iterator[LabelledItem]:
         yield LabelledItem(judged, labels, has_answer=record.get("answer") is not None, reasons=reasons)
 
 
-def csv_records(file: Path, expected: str, lists: Sequence[str]) -> Iterator[tuple[str, Record]]:
+def csv_records(
+    file: Path, expected: str, *, lists: Sequence[str], texts: Sequence[str]
+) -> Iterator[tuple[str, Record]]:
     """Yield the place and the fields of each row. The columns in `lists` are one text, or a JSON list of several.
 
+    Apostrophes that protect cells of `lists` and `texts` from a spreadsheet are removed: see `spreadsheet_cells`.
     Raises DataError for a file that is not CSV. `expected` describes what the file should contain.
     """
     text = "\n".join(line for _, line in read_lines(file, expected))
     for number, row in table_rows(text, file, expected, first_number=1):
         location = f"{file}, row {number}"
+        row = {name: unescape(cell) if cell and name in (*lists, *texts) else cell for name, cell in row.items()}
         yield location, {**row, **{name: _list_in_cell(row, name, location) for name in lists}}
 
 

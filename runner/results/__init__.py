@@ -12,6 +12,7 @@ identical, byte for byte, whenever the same cell runs on the same data, interrup
 `reused` and `host` may differ.
 """
 
+from runner.console.spreadsheet_cells import escape as escape_cell
 from runner.engine.plugins.trusted_packages import add_option, trust
 from runner.results.cell_axes import (
     DATA_KEY,
@@ -166,6 +167,7 @@ __all__ = [
     "documents_file",
     "effective_groups_note",
     "equal_groups",
+    "escape_cell",
     "find_metric",
     "find_sweep",
     "format_level",

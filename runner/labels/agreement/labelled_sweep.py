@@ -1,6 +1,6 @@
 """Combines human labels of some answers of a sweep with the judge's grades of all answers, cell by cell."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from components.errors import ConfigError, DataError
 from components.judges.graded import Graded
+from runner.console.display import one_line
 from runner.engine.identity import describe
 from runner.engine.plugins.trusted_packages import list_trusted, require_trusted
 from runner.labels.agreement.prediction_powered import PredictionPowered, prediction_powered
@@ -61,6 +62,25 @@ def cells_by_answer(sweep_dir: Path) -> dict[tuple[str, str], list[str]]:
         for row in read_samples(folder, ["id", "answer"]):
             cells.setdefault((row["id"], row["answer"]), []).append(folder.name)
     return cells
+
+
+def foreign_labels(items: Sequence[LabelledItem], answers: Collection[tuple[str, str]], sweep: Path) -> str:
+    """Return a warning about labels of answers that the sweep does not have. "" if it has all.
+
+    `answers` are the sample ids and texts of the sweep's answers.
+    """
+    foreign = [item.judged for item in items if (item.judged.sample.id, item.judged.answer) not in answers]
+    if not foreign:
+        return ""
+    ids = {sample_id for sample_id, _ in answers}
+    n_changed = sum(item.sample.id in ids for item in foreign)
+    changed = f", and {n_changed} of these have the id of a question there" if n_changed else ""
+    first = f"{foreign[0].sample.id!r}: {one_line(foreign[0].answer, 80)!r}"
+    return (
+        f"{len(foreign)} of {len(items)} labelled answers are not in {sweep.name}{changed}, e.g. "
+        f"{first}. The judge grades them as the file has them, and the estimates of the cells leave them "
+        "out. If a spreadsheet changed the texts, write the file again as in docs/judges.md."
+    )
 
 
 def _labels(items: Sequence[LabelledItem], grader: Graded) -> dict[tuple[str, str], float]:

@@ -54,6 +54,16 @@ COMMENTED = [
 ]
 
 
+def test_apostrophes_that_protect_cells_are_removed(tmp_path: Path) -> None:
+    rows = [["id", "question", "references", "answer", "label:accuracy"], ["a", "Who?", "She", "'- 0.50", "1"]]
+    rows += [["b", "'0.50?", "'0.5", "'12 March 2020", "2"], ["c", "Who?", "x", "'tis she", "2"]]
+    with (tmp_path / "labels.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(rows)
+    items = [item.judged for item in read_labels(tmp_path / "labels.csv")]
+    assert [item.answer for item in items] == ["- 0.50", "12 March 2020", "'tis she"]
+    assert (items[1].sample.question, items[1].sample.references) == ("0.50?", ("0.5",))
+
+
 def write(path: Path, *records: dict[str, Any]) -> Path:
     path.write_text("\n".join(json.dumps(record) for record in records), encoding="utf-8")
     return path

@@ -314,7 +314,14 @@ class TestAgreement:
         assert first["mean"] == 0.5
         assert first["interval"][0] < 0.5 < first["interval"][1] < 1.0
         assert second.get("n_labelled", 0) < 8, "its answers are others"
-        assert "+0.500" in capsys.readouterr().out
+        captured = capsys.readouterr()
+        assert "+0.500" in captured.out
+        assert not captured.err
+        labels[0]["answer"] = "#NAME?"
+        path.write_text("\n".join(map(json.dumps, labels)), encoding="utf-8")
+        assert self.run(tmp_path, server, path, "--sweep", SWEEP_ID) == 0
+        assert "1 of 8 labelled answers are not in" in (warning := capsys.readouterr().err)
+        assert f"1 of these have the id of a question there, e.g. {labels[0]['id']!r}: '#NAME?'" in warning
 
     def test_labels_of_other_answers_and_judges_are_refused(
         self, tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
