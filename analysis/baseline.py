@@ -17,16 +17,16 @@ from runner import results
 from runner.console.command_parser import CELL, METRIC, SWEEP
 from runner.results import OK, CellResult, LoadedSweep, ScoredSamples, SubsetMetric, is_corpus_metric, is_of_turns
 
-FORMAT = 1
+FORMAT = 2
 """Version of the file. Another version cannot be read."""
 
 _N_DIGITS = 12
-"""Hexadecimal digits of a question's hash, which reveals an edited question with the same id."""
+"""Hexadecimal digits of a hash of question, gold and references, which reveals edited ones with the same id."""
 
 _EXPECTED = "expected a file that `python -m analysis baseline` wrote. Write it again."
 
 SampleId = tuple[str, str]
-"""A sample: its id and the hash of its question, because the file holds no texts."""
+"""A sample: its id and the hash of its question and labels, because the file holds no texts."""
 
 
 @dataclass(frozen=True)
@@ -114,14 +114,14 @@ def scored_samples(sweep: LoadedSweep, cell: CellResult, metric: SubsetMetric) -
         raise DataError(f"{metric}: a mean over {parts} has no score per sample. Use {metric.metric}")
     folder = sweep.folder_of(cell)
     is_corpus = is_corpus_metric(folder, metric.metric)
-    return results.read_scored(cell, folder, metric.metric, is_corpus=is_corpus, with_history=False).in_subset(
-        metric.subset
-    )
+    return results.read_scored(
+        cell, folder, metric.metric, is_corpus=is_corpus, with_history=False, with_labels=True
+    ).in_subset(metric.subset)
 
 
 def sample_rows(scored: ScoredSamples) -> dict[SampleId, int]:
-    """Return the row of each sample by its id and the hash of its question."""
-    return {(str(key[-2]), _hash(str(key[-1]))): row for key, row in scored.rows.items()}
+    """Return the row of each sample by its id and the hash of its question and labels."""
+    return {(str(key[-3]), _hash(f"{key[-2]} {key[-1]}")): row for key, row in scored.rows.items()}
 
 
 def hash_definition(cell: CellResult, metric: str) -> str:

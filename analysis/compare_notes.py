@@ -20,6 +20,7 @@ from runner.console.excluded_samples import excluded_texts
 from runner.console.styled_text import join_names
 from runner.results import (
     COMPARE_ALIKE,
+    DATA_KEY,
     CellResult,
     effective_groups_note,
     groups_note,
@@ -50,7 +51,7 @@ def sample_lines(family: Family) -> list[str]:
     worth = effective_groups_note(family.n_clusters, family.n_effective)
     groups = "1 group" if family.n_clusters == 1 else f"{family.n_clusters} independent groups{worth}"
     lines = [f"over {family.n}{of} samples in {groups}"]
-    assumed = list(filter(None, [groups_note(family.sweep.cells)]))
+    assumed = list(filter(None, [groups_note(family.sweep.cells), _versions_note(family)]))
     cells: dict[str, list[str]] = {}
     for standing in family.standings:
         if why := ", ".join(excluded_texts(dict(sorted(standing.left_out.items())))):
@@ -58,6 +59,19 @@ def sample_lines(family: Family) -> list[str]:
     if list(map(len, cells.values())) == [len(family.standings)] and not family.left_out_differ:
         return [f"{lines[0]}; excluded: {next(iter(cells))}", *assumed]
     return lines + assumed + [f"excluded because of {', '.join(ids)}: {why}" for why, ids in cells.items()]
+
+
+def _versions_note(family: Family) -> str:
+    """Return a note if documents or samples of a data set were changed between the cells."""
+    cells = [cell for standing in family.standings for cell in standing.cells]
+    names = {str(cell.dataset.get("name")) for cell in cells}
+    versions = {str(cell.dataset.get("key")) for cell in cells}
+    if len(names) > 1 or len(versions) < 2 or len({str(cell.axes.get("parser")) for cell in cells}) > 1:
+        return ""
+    return (
+        f"The cells have {len(versions)} versions of {names.pop()} ({DATA_KEY}), so part of a difference may come from "
+        "its documents."
+    )
 
 
 def trust_lines(family: Family) -> list[str]:

@@ -292,7 +292,10 @@ def _pair(name: str, before: BaselineMetric, sweep: LoadedSweep, cell: CellResul
 
 
 def _reason(sample: SampleId, rows: Mapping[SampleId, int], states: Sequence[str]) -> str:
-    return str(states[rows[sample]]) if sample in rows else "not in this cell"
+    if sample in rows:
+        return str(states[rows[sample]])
+    is_changed = any(sample_id == sample[0] for sample_id, _ in rows)
+    return "with another question, gold or references" if is_changed else "not in this cell"
 
 
 def _check(pair: Pair, comparison: Comparison, p: float, margin: float, alpha: float) -> Check:

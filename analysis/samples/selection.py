@@ -14,6 +14,7 @@ from runner.results import (
     LoadedSweep,
     ScoredSamples,
     SubsetMetric,
+    have_other_data,
     is_corpus_metric,
     is_of_turns,
     read_scored,
@@ -65,7 +66,8 @@ def select(
             f"{metric.metric}: is computed over all samples together, not for each. Use another metric, such as "
             f"{', '.join(sweep.headlines()[:3])}"
         )
-    scored = [_read_cell_scores(sweep, cell, metric) for cell in cells]
+    with_labels = have_other_data(cells)
+    scored = [_read_cell_scores(sweep, cell, metric, with_labels=with_labels) for cell in cells]
     common = [key for key in scored[0].rows if all(key in samples.rows for samples in scored)]
     if not common:
         raise DataError(f"{', '.join(cell.cell_id for cell in cells)}: no sample of {metric} in common")
@@ -90,10 +92,14 @@ def select(
     )
 
 
-def _read_cell_scores(sweep: LoadedSweep, cell: CellResult, metric: SubsetMetric) -> ScoredSamples:
+def _read_cell_scores(
+    sweep: LoadedSweep, cell: CellResult, metric: SubsetMetric, *, with_labels: bool
+) -> ScoredSamples:
     with_history = is_of_turns(metric.subset)
     folder = sweep.folder_of(cell)
-    scored = read_scored(cell, folder, metric.metric, is_corpus=False, with_history=with_history)
+    scored = read_scored(
+        cell, folder, metric.metric, is_corpus=False, with_history=with_history, with_labels=with_labels
+    )
     return scored.in_subset(metric.subset)
 
 

@@ -216,7 +216,8 @@ class Server:
     def _report(self, error: Exception, attempts: "_Attempts", breaker: Breaker, wait_s: float) -> None:
         limit = breaker.health.window.limit(self.concurrency)
         in_s = f" in {wait_s:.0f} s" if wait_s >= LONG_WAIT_S else ""
-        at_once = f"It gets {limit} concurrent requests instead of {self.settings}.concurrency={self.concurrency}"
+        number = "1 concurrent request" if limit == 1 else f"{limit} concurrent requests"
+        at_once = f"It gets {number} instead of {self.settings}.concurrency={self.concurrency}"
         breaker.health.retries.record_retry(
             f"{self.model} at {host_of(self.base_url)}",
             f"{message_of(error, secret=key_in(self.api_key_env))} ({attempts}, "

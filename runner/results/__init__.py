@@ -100,7 +100,7 @@ from runner.results.samples_file import (
     read_rows,
     read_samples,
 )
-from runner.results.scored_samples import Key, ScoredSamples, is_of_turns, read_scored
+from runner.results.scored_samples import Key, ScoredSamples, have_other_data, is_of_turns, read_scored
 from runner.results.set_files import read_testset
 from runner.results.timing import latency_noise
 
@@ -172,6 +172,7 @@ __all__ = [
     "find_sweep",
     "format_level",
     "groups_note",
+    "have_other_data",
     "headlines",
     "identify_configuration",
     "is_corpus_metric",

@@ -1,9 +1,10 @@
 """Samples of one cell with their values of a metric, read from its `samples.parquet`."""
 
 import json
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import DataError
+from components.json_value import Json
 from components.records import ScoreState
 from components.subsets import BY_CONVERSATION, MACRO, OVERALL, TURN, conversation_turns, list_subsets
 from runner.results.cell_result import CellResult
@@ -20,11 +22,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Key = tuple[Hashable, ...]
-"""Identity of a sample: its data set, its id and its question."""
+"""Identity of a sample: its data set, its id, its question, and the hash of its labels ("" if they were not read)."""
 
 _ROUNDING = 1e-6
 """Tolerance for means that were summed in another order."""
 
+_LABELS = ["references", "answer_parts", "answerable", "gold"]
+_UNIT_FIELDS = ("document_id", "start", "end", "grade", "one_of")
 _IDENTITY = ["id", "question", "subset", "topic", "task"]
 
 
@@ -102,19 +106,29 @@ def is_of_turns(subset: str) -> bool:
     return subset.partition("/")[0] == TURN
 
 
-def read_scored(cell: CellResult, folder: Path, metric: str, *, is_corpus: bool, with_history: bool) -> ScoredSamples:
-    """Read all samples of the cell. Raises DataError if the file cannot be read or lacks the metric."""
+def read_scored(
+    cell: CellResult, folder: Path, metric: str, *, is_corpus: bool, with_history: bool, with_labels: bool = False
+) -> ScoredSamples:
+    """Read all samples of the cell. Raises DataError if the file cannot be read or lacks the metric.
+
+    With `with_labels`, samples with other gold or references are others: after a correction of the data set, their
+    scores measure something else.
+    """
     column = f"score_statistics/{metric}" if is_corpus else f"score/{metric}"
-    table = _read(folder, [column, f"score_state/{metric}", "cluster"], with_history=with_history)
+    needed = [column, f"score_state/{metric}", "cluster"]
+    optional = [*(["history"] if with_history else []), *(_LABELS if with_labels else [])]
+    table = _read(folder, needed, optional)
     ids = table["id"].to_pylist()
     if len(set(ids)) < len(ids):
         raise DataError(f"{cell.cell_id}: ids of samples occur twice in samples.parquet, expected unique ones")
     name = cell.dataset.get("name")
     questions = table["question"].to_pylist()
+    there = [name for name in _LABELS if name in table.column_names]
+    labels = list(map(_hash_labels, table.select(there).to_pylist())) if there else [""] * len(ids)
     values = table[column].to_pylist()
     values = values if is_corpus else [[0.0 if value is None else value] for value in values]
     scored = ScoredSamples(
-        rows={(name, *key): row for row, key in enumerate(zip(ids, questions, strict=True))},
+        rows={(name, *key): row for row, key in enumerate(zip(ids, questions, labels, strict=True))},
         statistics=np.array(values, dtype=np.float64).reshape(len(ids), -1 if ids else 1),
         states=table[f"score_state/{metric}"].to_pylist(),
         clusters=table["cluster"].to_numpy(),
@@ -123,6 +137,17 @@ def read_scored(cell: CellResult, folder: Path, metric: str, *, is_corpus: bool,
     )
     _check_belongs(scored, cell, folder, metric, is_corpus=is_corpus)
     return scored
+
+
+def _hash_labels(row: dict[str, Json]) -> str:
+    units = [[unit.get(field) for field in _UNIT_FIELDS] for unit in row.get("gold") or ()]
+    labels = [row.get("references"), row.get("answer_parts"), row.get("answerable"), sorted(units, key=str)]
+    return sha256(json.dumps(labels).encode()).hexdigest()[:16]
+
+
+def have_other_data(cells: Iterable[CellResult]) -> bool:
+    """Return True if the cells do not all have the same documents and samples, so that labels may differ."""
+    return len({cell.dataset.get("key") for cell in cells}) > 1
 
 
 def require_own_samples(cell: CellResult, folder: Path) -> None:
@@ -158,7 +183,7 @@ def _check_belongs(scored: ScoredSamples, cell: CellResult, folder: Path, metric
         )
 
 
-def _read(folder: Path, needed: Sequence[str], *, with_history: bool) -> "pa.Table":
+def _read(folder: Path, needed: Sequence[str], optional: Sequence[str]) -> "pa.Table":
     with open_samples(folder) as file:
         columns = file.schema_arrow.names
         if missing := [column for column in needed if column not in columns]:
@@ -167,8 +192,7 @@ def _read(folder: Path, needed: Sequence[str], *, with_history: bool) -> "pa.Tab
                 f"{path}: has no column {missing[0]!r}, as another version wrote it. Run the sweep's command "
                 "again: finished work is cached."
             )
-        names = [*_IDENTITY, *(["history"] if with_history else []), *needed]
-        return read_columns(file, names)
+        return read_columns(file, [*_IDENTITY, *needed, *(name for name in optional if name in columns)])
 
 
 def _asked_questions(histories: Sequence[str], questions: Sequence[str]) -> list[list[str]]:

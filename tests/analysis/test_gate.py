@@ -100,6 +100,15 @@ def test_gate_treats_an_edited_question_as_another_sample(
     assert "in common with the baseline" in capsys.readouterr().err
 
 
+def test_gate_does_not_compare_samples_with_corrected_references(
+    before: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    references = ["corrected", *["an answer"] * (N - 1)]
+    after = sweep_of(tmp_path / "after", *values_around(0.2, 2), references=references)
+    assert main(["gate", str(after), "--baseline", str(before)]) == 3
+    assert "have no value now: 1 with another question, gold or references" in capsys.readouterr().out
+
+
 def test_gate_counts_samples_that_the_baseline_lacks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     values = values_around(0.1, 1)
     file = baseline_file(tmp_path, sweep_of(tmp_path / "before", *values[:-2]))
@@ -144,7 +153,7 @@ def edited(**changes: Any) -> Callable[[dict[str, Any]], None]:
 @pytest.mark.parametrize(
     ("edit", "error"),
     [
-        (edited(format=2), "got format 2, expected 1"),
+        (edited(format=3), "got format 3, expected 2"),
         (edited(samples=[]), "rouge_l has no scores"),
         (edited(metrics={}), "KeyError"),
         (edited(samples=3), "TypeError"),

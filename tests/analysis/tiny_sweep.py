@@ -34,6 +34,7 @@ class TinyCell:
     facts: Mapping[str, Any] = field(default_factory=dict)
     ids: Sequence[str] = tuple(f"s{i}" for i in range(8))
     question: str = "What happened?"
+    references: Sequence[str] = ()
     subsets: Sequence[str] = tuple(SUBSETS)
     documents: Sequence[Sequence[str]] = tuple(DOCUMENTS)
     topics: Sequence[str | None] = tuple(TOPICS)
@@ -126,6 +127,7 @@ def _samples(cell: TinyCell) -> bytes:
         {
             "id": list(cell.ids),
             "question": [f"{cell.question} {sample_id}" for sample_id in cell.ids],
+            "references": pa.array([[text] for text in cell.references or ["an answer"] * n], pa.list_(pa.string())),
             "subset": list(cell.subsets[:n]),
             "topic": pa.array(cell.topics[:n], pa.string()),
             "task": pa.array(cell.tasks[:n], pa.string()),

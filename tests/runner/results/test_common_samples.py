@@ -28,6 +28,19 @@ def test_joined_values_are_matched_by_sample_id(tmp_path: Path) -> None:
     assert (found.n, found.n_known, found.left_out_differ) == (8, 8, False)
 
 
+@pytest.mark.parametrize(("key", "n", "left_out"), [("new", 6, {"with other gold or references": 2}), ("old", 8, {})])
+def test_samples_with_corrected_references_are_others(
+    key: str, n: int, left_out: dict[str, int], tmp_path: Path
+) -> None:
+    """Otherwise the correction would count as the effect of the pipeline. An equal key means equal data."""
+    cells = [replace(cell, facts={"dataset": {"name": "demo", "key": "old"}}) for cell in tiny_sweep.CELLS[:2]]
+    references = ["corrected", *["an answer"] * 6, "corrected"]
+    cells[1] = replace(cells[1], facts={"dataset": {"name": "demo", "key": key}}, references=references)
+    found = joined(tmp_path, cells)
+    assert found.n == n
+    assert found.left_out == (Counter(left_out), Counter(left_out))
+
+
 @pytest.mark.parametrize("metric", ["rouge_l", "bleu"])
 def test_samples_file_of_another_cell_is_rejected_when_joined(tmp_path: Path, metric: str) -> None:
     """The mean and the number of values reveal the foreign file."""
