@@ -40,6 +40,7 @@ NAMES = (
     "text_metrics",
     "error_rates",
     "racing",
+    "rate_limits",
     "search",
     "coverage",
     "decisions",
@@ -59,7 +60,9 @@ NAMES = (
 ON_REQUEST = ("parsers", "real")
 """Modules that run only when named, because they need an extra."""
 
-SELF_CONTAINED = frozenset({"cache_soundness", "coverage", "error_rates", "parsers", "search", "secrets"})
+SELF_CONTAINED = frozenset(
+    {"cache_soundness", "coverage", "error_rates", "parsers", "rate_limits", "search", "secrets"}
+)
 """Benchmarks that make all data that they need."""
 
 

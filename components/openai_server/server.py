@@ -26,6 +26,7 @@ from components.openai_server.errors import (
     class_of,
     is_rate_limit,
     is_temporary,
+    is_too_slow,
     message_of,
     retry_after_s,
 )
@@ -216,12 +217,12 @@ class Server:
     def _report(self, error: Exception, attempts: "_Attempts", breaker: Breaker, wait_s: float) -> None:
         limit = breaker.health.window.limit(self.concurrency)
         in_s = f" in {wait_s:.0f} s" if wait_s >= LONG_WAIT_S else ""
+        timeout = f", {self.settings}.timeout_s={self.timeout_s:g}" if is_too_slow(error) else ""
         number = "1 concurrent request" if limit == 1 else f"{limit} concurrent requests"
         at_once = f"It gets {number} instead of {self.settings}.concurrency={self.concurrency}"
         breaker.health.retries.record_retry(
             f"{self.model} at {host_of(self.base_url)}",
-            f"{message_of(error, secret=key_in(self.api_key_env))} ({attempts}, "
-            f"{self.settings}.timeout_s={self.timeout_s:g}); retrying{in_s}",
+            f"{message_of(error, secret=key_in(self.api_key_env))} ({attempts}{timeout}); retrying{in_s}",
             class_of(error),
             self.settings,
             at_once if limit < self.concurrency else "",
