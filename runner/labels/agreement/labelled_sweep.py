@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from components.errors import ConfigError, DataError
+from components.json_value import Json
 from components.judges.graded import Graded
 from runner.console.display import one_line
 from runner.engine.identity import describe
@@ -101,11 +102,24 @@ def _require_same_judge(cell: CellResult, grader: Graded) -> None:
     require_trusted({"judge": cell.config["judge"]}, f"--sweep: cell {cell.cell_id}")
     settings: JudgeSettings = build_component(cell.config["judge"], JudgeSettings, "judge", list_trusted())
     judges = [score for score in settings.scores.values() if grader.name in score.names]
-    if [describe(judge) for judge in judges] != [describe(grader)]:
+    used = describe(judges[0]) if len(judges) == 1 else None
+    if used != describe(grader):
         raise ConfigError(
-            f"--sweep: a judge other than --judge graded {grader.name} of cell {cell.cell_id} (its judge.llm is "
-            f"{cell.config['judge']['llm']}). Name the judge of the sweep, with its overrides."
+            f"--sweep: a judge other than --judge graded {grader.name} of cell {cell.cell_id}. They differ in "
+            f"{', '.join(_differences(used, describe(grader))) or 'their number'}. Name the judge of the sweep, with "
+            "its overrides, such as language=en."
         )
+
+
+def _differences(one: Json, other: Json, name: str = "") -> list[str]:
+    """Return the names of fields that two descriptions of components do not share, such as "llm.temperature"."""
+    if not (isinstance(one, dict) and isinstance(other, dict)):
+        return [] if one == other else [name]
+    found = []
+    for key in one | other:
+        field = key.removeprefix("field ")
+        found += _differences(one.get(key), other.get(key), f"{name}.{field}" if name else field)
+    return found
 
 
 def _estimate(folder: Path, metric: str, labels: Labels) -> PredictionPowered | None:

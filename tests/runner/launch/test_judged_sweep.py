@@ -332,7 +332,9 @@ class TestAgreement:
         assert self.run(tmp_path, server, labels, "--sweep", SWEEP_ID) == 2
         assert "none of the 4 labelled answers is a judged answer of this sweep" in capsys.readouterr().err
         assert self.run(tmp_path, server, labels, "--sweep", SWEEP_ID, "judge.llm.temperature=1") == 2
-        assert "a judge other than --judge graded accuracy of cell" in capsys.readouterr().err
+        error = capsys.readouterr().err
+        assert "a judge other than --judge graded accuracy of cell" in error
+        assert "They differ in llm.temperature." in error
 
     def test_judge_replies_are_reused_with_another_number_of_attempts(
         self, tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch
