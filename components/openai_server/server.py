@@ -36,8 +36,8 @@ from components.openai_server.session import NotSent, Session
 from components.records import Answer, ErrorClass, Request
 
 _MAX_WAIT_S = 120.0
-_MAX_DOUBLINGS = 4
-"""After rate limits. Longer waits would miss the end of the limit's minute by as much."""
+_MAX_LIMIT_DOUBLINGS = 4
+"""Doublings of the delay after rate limits. Longer waits would miss the end of the limit's minute by as much."""
 _RATE_LIMIT_FACTOR = 4.0
 """Rate limits are retried for this many times as long as other failures. Most limits last a minute."""
 
@@ -194,7 +194,7 @@ class Server:
         if not attempts.is_limited:
             return attempts.n_failed <= self.max_retries
         window = breaker.health.window
-        longest_s = _RATE_LIMIT_FACTOR * self.backoff_s * (2.0**self.max_retries - 1)
+        longest_s = min(_RATE_LIMIT_FACTOR * self._doubled(self.max_retries), _MAX_WAIT_S * self.max_retries)
         return window.n_limited <= self.max_retries or window.limited_s < longest_s
 
     def _wait_s(self, error: Exception, attempts: "_Attempts", session: Session) -> float:
@@ -204,15 +204,18 @@ class Server:
         the whole account, and so does a rate limit.
         """
         server_s = held_s = min(_MAX_WAIT_S, retry_after_s(error) or 0.0)
-        n_doublings = attempts.n_failed - 1
+        own_s = self._doubled(attempts.n_failed - 1)
         if attempts.is_limited:
-            n_doublings = min(attempts.n_limited - 1, _MAX_DOUBLINGS)
+            own_s = self._doubled(attempts.n_limited - 1, _MAX_LIMIT_DOUBLINGS)
             n_before = session.breaker.health.window.n_limited - 1
-            held_s = max(server_s, self.backoff_s * 2.0 ** min(n_before, _MAX_DOUBLINGS))
+            held_s = max(server_s, self._doubled(n_before, _MAX_LIMIT_DOUBLINGS))
         if held_s > 0:
             session.limiter.hold(session.account, held_s)
         jitter = random.uniform(0.75, 1.25)  # noqa: S311 - spreads the retries of many callers
-        return min(_MAX_WAIT_S, max(self.backoff_s * 2.0**n_doublings * jitter, server_s))
+        return min(_MAX_WAIT_S, max(own_s * jitter, server_s))
+
+    def _doubled(self, n_times: int, n_at_most: int = 30) -> float:
+        return self.backoff_s * 2.0 ** min(n_times, n_at_most)
 
     def _report(self, error: Exception, attempts: "_Attempts", breaker: Breaker, wait_s: float) -> None:
         limit = breaker.health.window.limit(self.concurrency)

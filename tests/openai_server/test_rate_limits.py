@@ -44,8 +44,11 @@ def test_failure_says_how_long_the_account_was_silent(loop: asyncio.AbstractEven
     assert re.search(r"Too many requests \(attempt \d+\); the account has answered no request for 1[0-9]{2} s", failed)
 
 
-def test_rate_limit_without_retries_fails_immediately(loop: asyncio.AbstractEventLoop) -> None:
-    assert send(loop, Account(lasts_for=0), 1, max_retries=0)[1] < 1
+@pytest.mark.parametrize(("max_retries", "low", "high"), [(0, 0, 1), (1, 5, 20), (20, 2_300, 2_500)])
+def test_retries_bound_the_time_for_a_silent_account(
+    loop: asyncio.AbstractEventLoop, max_retries: int, low: float, high: float
+) -> None:
+    assert low <= send(loop, Account(lasts_for=0), 1, max_retries=max_retries)[1] <= high
 
 
 @pytest.mark.parametrize(
