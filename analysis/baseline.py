@@ -121,7 +121,7 @@ def scored_samples(sweep: LoadedSweep, cell: CellResult, metric: SubsetMetric) -
 
 def sample_rows(scored: ScoredSamples) -> dict[SampleId, int]:
     """Return the row of each sample by its id and the hash of its question and labels."""
-    return {(str(key[-3]), _hash(f"{key[-2]} {key[-1]}")): row for key, row in scored.rows.items()}
+    return {(key.id, _hash(f"{key.question} {key.labels}")): row for key, row in scored.rows.items()}
 
 
 def hash_definition(cell: CellResult, metric: str) -> str:

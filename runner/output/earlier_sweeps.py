@@ -64,7 +64,7 @@ def earlier_scores(results_dir: Path, data_key: str, metric: str, planned: Colle
         if np.ptp(scores, axis=1).any():
             costs = [nan if cell.cost is None else cell.cost for cell in joined.cells]
             n_planned = sum(cell.cell_id in planned for cell in joined.cells)
-            samples = [(str(sample_id), str(question)) for _, sample_id, question in joined.keys]
+            samples = [(key.id, key.question) for key in joined.keys]
             return EarlierScores(folder, samples, scores, costs, n_planned)
     return None
 

@@ -203,11 +203,11 @@ def _overlapping_cells(scored: Sequence[ScoredSamples]) -> tuple[set[int], set[K
 
 
 def _missing_by_reason(samples: ScoredSamples, known: dict[Key, None]) -> Counter[str]:
-    unlabelled = {key[:-1] for key in samples.rows}
+    unlabelled = {key._replace(labels="") for key in samples.rows}
 
     def state(key: Key) -> str:
         if key in samples.rows:
             return samples.states[samples.rows[key]]
-        return OTHER_LABELS if key[:-1] in unlabelled else NOT_THERE
+        return OTHER_LABELS if key._replace(labels="") in unlabelled else NOT_THERE
 
     return Counter(str(found) for found in map(state, known) if found != ScoreState.VALUE)

@@ -1,12 +1,12 @@
 """Samples of one cell with their values of a metric, read from its `samples.parquet`."""
 
 import json
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,15 @@ from runner.results.samples_file import open_samples, read_column_names, read_co
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Key = tuple[Hashable, ...]
-"""Identity of a sample: its data set, its id, its question, and the hash of its labels ("" if they were not read)."""
+
+class Key(NamedTuple):
+    """Identity of a sample. `labels` is a hash of its gold and references, "" if they were not read."""
+
+    dataset: str
+    id: str
+    question: str
+    labels: str
+
 
 _ROUNDING = 1e-6
 """Tolerance for means that were summed in another order."""
@@ -121,14 +128,14 @@ def read_scored(
     ids = table["id"].to_pylist()
     if len(set(ids)) < len(ids):
         raise DataError(f"{cell.cell_id}: ids of samples occur twice in samples.parquet, expected unique ones")
-    name = cell.dataset.get("name")
+    name = str(cell.dataset.get("name"))
     questions = table["question"].to_pylist()
     there = [name for name in _LABELS if name in table.column_names]
     labels = list(map(_hash_labels, table.select(there).to_pylist())) if there else [""] * len(ids)
     values = table[column].to_pylist()
     values = values if is_corpus else [[0.0 if value is None else value] for value in values]
     scored = ScoredSamples(
-        rows={(name, *key): row for row, key in enumerate(zip(ids, questions, labels, strict=True))},
+        rows={Key(name, *parts): row for row, parts in enumerate(zip(ids, questions, labels, strict=True))},
         statistics=np.array(values, dtype=np.float64).reshape(len(ids), -1 if ids else 1),
         states=table[f"score_state/{metric}"].to_pylist(),
         clusters=table["cluster"].to_numpy(),
