@@ -97,7 +97,7 @@ class Check:
             same = "the same scores for every sample"
             return f"{self.metric}: {same if self.is_same else f'no loss of more than {self.margin:g}'}"
         if self.lost:
-            return f"{self.metric}: samples of the baseline have no value now: {exclusion_text(self.lost)}"
+            return f"{self.metric}: samples of the baseline could not be compared: {exclusion_text(self.lost)}"
         needed = (
             f"; about {estimate(self.n_needed)} samples would suffice if the true loss is 0" if self.n_needed else ""
         )

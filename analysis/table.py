@@ -24,7 +24,7 @@ _PERCENT = "percent"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments to the parser."""
-    parser.add_argument("table", nargs="?", help="e.g. crud_rag/3 (default: list the tables)")
+    parser.add_argument("table", nargs="?", help="published table, e.g. crud_rag/3 (default: list the tables)")
     parser.add_argument("sweep", nargs="?", help=f"{SWEEP} (default: the table alone)")
     parser.add_argument(
         "--metric",

@@ -1,4 +1,4 @@
-"""Tells which files a stored hash stands for: it does not open them again, so nobody sees that it covers them."""
+"""Audit event for files that a stored hash covers. Reusing the hash opens no file, so audit hooks would miss them."""
 
 import sys
 from pathlib import Path

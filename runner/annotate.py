@@ -68,7 +68,9 @@ def _parser() -> argparse.ArgumentParser:
     for command in added.values():
         command.add_argument("folder", type=Path, metavar="FOLDER", help="folder of a released set")
     for command in (into, agree, accept):
-        command.add_argument("files", type=Path, nargs="+", metavar="FILE", help="Label Studio's .json, sheets (.csv)")
+        command.add_argument(
+            "files", type=Path, nargs="+", metavar="FILE", help="annotations: Label Studio's .json, or sheets (.csv)"
+        )
         _add_choices(
             command,
             "--annotator-from",
@@ -103,7 +105,13 @@ def _parser() -> argparse.ArgumentParser:
         default=THRESHOLDS[0],
         help="lowest rating that counts as accepted (default: %(default)s)",
     )
-    parts.add_argument("--sizes", nargs="+", required=True, metavar="NAME=SHARE", help="e.g. train=5 dev=1 test=4")
+    parts.add_argument(
+        "--sizes",
+        nargs="+",
+        required=True,
+        metavar="NAME=SHARE",
+        help="relative sizes of the parts, e.g. train=5 dev=1 test=4",
+    )
     parts.add_argument(
         "--seed",
         type=int,

@@ -23,14 +23,14 @@ def read_records(file: Path, expected: str) -> Iterator[tuple[str, Record]]:
 def as_record(value: object, location: str) -> Record:
     """Return `value` if it is an object. Otherwise raise DataError."""
     if not isinstance(value, dict):
-        raise DataError(f"{location}: got a {_name_kind(value)}, expected an object")
+        raise DataError(f"{location}: got a {name_kind(value)}, expected an object")
     return value
 
 
 def as_list(value: object, location: str) -> list[object]:
     """Return `value` if it is a list. Otherwise raise DataError."""
     if not isinstance(value, list):
-        raise DataError(f"{location}: got a {_name_kind(value)}, expected a list")
+        raise DataError(f"{location}: got a {name_kind(value)}, expected a list")
     return value
 
 
@@ -47,7 +47,7 @@ def optional_text(record: Record, key: str, location: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise DataError(f"{location}, field '{key}': got a {_name_kind(value)}, expected a string")
+        raise DataError(f"{location}, field '{key}': got a {name_kind(value)}, expected a string")
     return value
 
 
@@ -56,7 +56,7 @@ def optional_number(record: Record, key: str, location: str) -> float | None:
     value = record.get(key)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
         raise DataError(
-            f"{location}, field '{key}': got a {_name_kind(value)}, expected a number. Correct or remove it."
+            f"{location}, field '{key}': got a {name_kind(value)}, expected a number. Correct or remove it."
         )
     return value
 
@@ -69,7 +69,7 @@ def optional_texts(record: Record, key: str, location: str) -> tuple[str, ...]:
     for entry in entries:
         if not isinstance(entry, str):
             raise DataError(
-                f"{location}, field '{key}': got a {_name_kind(entry)}, expected a string or a list of strings"
+                f"{location}, field '{key}': got a {name_kind(entry)}, expected a string or a list of strings"
             )
         texts.append(entry)
     return tuple(text for text in texts if text.strip())
@@ -85,7 +85,7 @@ def optional_facts(record: Record, key: str, location: str) -> dict[str, str]:
         is_infinite = isinstance(fact, float) and isinf(fact)
         if isinstance(fact, bool) or is_infinite or not isinstance(fact, str | int | float | None):
             raise DataError(
-                f"{location}, field '{key}', '{name}': got a {_name_kind(fact)}, expected a string or a number"
+                f"{location}, field '{key}', '{name}': got a {name_kind(fact)}, expected a string or a number"
             )
     return {name: str(fact) for name, fact in facts.items() if not (fact is None or _is_nan(fact))}
 
@@ -118,7 +118,8 @@ def _is_nan(value: object) -> bool:
     return isinstance(value, float) and isnan(value)
 
 
-def _name_kind(value: object) -> str:
+def name_kind(value: object) -> str:
+    """Return the JSON type of a value for messages, e.g. "list"; "null" for None."""
     if isinstance(value, float) and isinf(value):
         return "number that is not finite"
     names = {dict: "JSON object", list: "list", str: "string", bool: "boolean", int: "number", float: "number"}

@@ -31,7 +31,7 @@ def check_returned(benchmark: object, source: str) -> None:
     Also raises the errors of `check_documents` and `check_samples`. References are not required.
     """
     if not isinstance(benchmark, Benchmark):
-        raise ComponentError(f"{source}: got a {type(benchmark).__name__}, expected a Benchmark")
+        raise ComponentError(f"{source}: got {type(benchmark).__name__}, expected a Benchmark")
     _require(benchmark.documents, (Documents,), f"{source}, documents")
     _require(benchmark.samples, _LISTS, f"{source}, samples")
     if not benchmark.samples:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from components.datasets.json_fields import name_kind
 from components.errors import DataError
 from components.identified_files import note_identified
 
@@ -79,13 +80,13 @@ def _entries(file: Path) -> Mapping[str, object]:
     except (RecursionError, ValueError) as error:
         raise DataError(f"{file}: not JSON ({error}), expected published questions. Fetch the file again.") from error
     if not isinstance(value, dict):
-        raise DataError(f"{file}: got a {type(value).__name__}, expected an object of entries by ID")
+        raise DataError(f"{file}: got a {name_kind(value)}, expected an object of entries by ID")
     return value
 
 
 def _entry(value: object, location: str) -> PublishedQuestions:
     if not isinstance(value, dict):
-        raise DataError(f"{location}: got a {type(value).__name__}, expected an object with 'question' and 'answers'")
+        raise DataError(f"{location}: got a {name_kind(value)}, expected an object with 'question' and 'answers'")
     return PublishedQuestions(_texts(value.get("question", []), location), _texts(value.get("answers", []), location))
 
 

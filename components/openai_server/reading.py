@@ -78,7 +78,7 @@ def to_float_array(rows: Sequence[object]) -> NDArray[np.float32]:
     try:
         values = np.array(rows)
     except (OverflowError, RecursionError, TypeError, ValueError) as error:
-        raise Malformed(f"{preview(rows)}, expected numbers, and as many in each row") from error
+        raise Malformed(f"{preview(rows)}, expected rows of numbers of equal length") from error
     has_booleans = any(bool in set(map(type, row if isinstance(row, list) else [row])) for row in rows)
     if values.dtype.kind not in "fiu" or has_booleans:  # among numbers, NumPy reads true as 1
         raise Malformed(f"{preview(rows)}, expected numbers")

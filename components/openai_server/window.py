@@ -5,7 +5,7 @@ connections by the same rule (additive increase, multiplicative decrease). Proce
 the timeouts of its own requests and makes room.
 
 A rate limit may concern concurrent requests, or requests or tokens per second or per minute, and few servers say which.
-It halves the number too, but once only until the next answer: tokens per minute are not saved by fewer connections.
+It halves the number too, but only once before the next answer: tokens per minute are not saved by fewer connections.
 Until that answer, one request at a time tests the account.
 """
 
@@ -17,7 +17,7 @@ _CUT_TO = 0.5
 _PAUSE_S = 300.0
 """Seconds without a rate limit after which earlier ones say nothing about the account any more."""
 _NEAR_TIMEOUTS = 0.1
-"""Near the number at which requests timed out, it grows by one per ten rounds, because each test costs a timeout."""
+"""Growth per round near the number at which requests last timed out or were refused: each test costs a failure."""
 
 
 class Window:

@@ -69,7 +69,7 @@ class ErrorClass(StrEnum):
     - ACCESS: the server rejects the key, or permission is missing.
     - QUOTA: there is no credit left.
     - UNKNOWN_MODEL: the server does not know the model or the address.
-    - TOO_LONG: prompt and answer do not fit into the model's window.
+    - TOO_LONG: prompt and answer do not fit into the model's window, or alone exceed the account's limit of tokens.
     - BAD_REQUEST: the server rejects something else about this request.
     - SERVER: the server itself failed.
     - MALFORMED: the server sent something that is not a reply.

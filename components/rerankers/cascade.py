@@ -31,8 +31,8 @@ class Cascade:
         """Return error messages for a missing step, and for a step with more hits than the previous one."""
         problems = [] if self.steps else ["steps: got none, expected at least one (for none, reranker=none)"]
         return problems + [
-            f"steps.{name}.depth: got {step.depth}, more than the {before.depth} of steps.{name_before} before it, "
-            "expected at most as many: a step reorders the first hits of the previous one"
+            f"steps.{name}.depth: got {step.depth}, expected at most {before.depth}, the depth of steps.{name_before}: "
+            "a step reorders the first hits of the previous one"
             for (name_before, before), (name, step) in pairwise(self.steps.items())
             if step.depth > before.depth
         ]

@@ -9,6 +9,7 @@ from typing import ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from components.datasets.json_fields import name_kind
 from components.errors import ComponentError
 from components.fields import runtime_only
 from components.json_value import Json
@@ -91,7 +92,7 @@ class ExistingIndex:
         """Return a hit of these values of fields. Raises ComponentError for a text that is not a string."""
         if text is not None and not isinstance(text, str):
             raise ComponentError(
-                f"retriever.text_field: got a {type(text).__name__} in {self.text_field!r}, expected a string"
+                f"retriever.text_field: got a {name_kind(text)} in {self.text_field!r}, expected a string"
             )
         return IndexedText(text or "", *("" if value is None else str(value) for value in (an_id, document)))
 
@@ -151,7 +152,7 @@ def request_problems(request: str) -> list[str]:
             f"request: is not JSON ({error}), expected an object, with placeholders as strings: {{...: {VECTOR!r}}}"
         ]
     if not isinstance(value, dict):
-        return [f"request: got a {type(value).__name__}, expected an object, the body of a search"]
+        return [f"request: got a {name_kind(value)}, expected an object, the body of a search"]
     with_placeholders = [text for text in _strings(value) if any(sign in text for sign in (VECTOR, QUERY, TOP_K))]
     return [
         f"request: got {text!r}, expected a placeholder as a whole string: it is replaced by a value, not by text"

@@ -47,8 +47,8 @@ def shorten_vectors(vectors: NDArray[np.float32], dimensions: int | None) -> NDA
         return vectors
     if dimensions > vectors.shape[1]:
         raise ComponentError(
-            f"vector_index.dimensions: got {dimensions}, but the embedder's vectors have {vectors.shape[1]}, "
-            "expected at most as many, or null for all"
+            f"vector_index.dimensions: got {dimensions}, expected at most {vectors.shape[1]}, the dimensions of the "
+            "embedder's vectors, or null for all"
         )
     first = np.ascontiguousarray(vectors[:, :dimensions])
     lengths = np.linalg.norm(first, axis=1, keepdims=True)

@@ -63,7 +63,7 @@ def _stored_texts(store: str, cache_dir: str, key: str) -> CorpusTexts:
 
     entry = open_store(store, cache_dir).find("corpus", key)
     if entry is None:
-        raise StoreError(f"{store}: no corpus {key}")
+        raise StoreError(f"{store}: does not contain corpus {key}. Run the sweep's command again to restore it.")
     return CorpusTexts(entry.part("documents"))
 
 

@@ -118,8 +118,8 @@ def read_scored(
 ) -> ScoredSamples:
     """Read all samples of the cell. Raises DataError if the file cannot be read or lacks the metric.
 
-    With `with_labels`, samples with other gold or references are others: after a correction of the data set, their
-    scores measure something else.
+    With `with_labels`, samples whose gold or references differ are different samples: after a correction of the data
+    set, their scores measure something else.
     """
     column = f"score_statistics/{metric}" if is_corpus else f"score/{metric}"
     needed = [column, f"score_state/{metric}", "cluster"]

@@ -27,6 +27,7 @@ UNFINISHED = ".unfinished"
 """Suffix or name of a folder in which a set is being written."""
 
 _EXPECTED = f"a released set: a folder with {DOCUMENTS}, {SAMPLES} and {MANIFEST}"
+_COPY_AGAIN = "Copy the set again from its source, or generate it again."
 _OWN_FIELDS = ("content_key", "parent", "n_documents", "n_samples")
 """Fields of the manifest other than `about`."""
 
@@ -56,7 +57,7 @@ def read_testset(folder: Path) -> Testset:
     if testset.key != key:
         raise DataError(
             f"{folder}: {DOCUMENTS} and {SAMPLES} have the key {testset.key[:12]}, but {MANIFEST} has {key[:12]}: a "
-            "file was changed or damaged. Fetch the set again. To change a set, use python -m runner.annotate import."
+            f"file was changed or damaged. {_COPY_AGAIN} To change a set, use python -m runner.annotate import."
         )
     return testset
 
@@ -196,7 +197,7 @@ def _read_edits(file: Path) -> Iterator[Edit]:
 
 def _value(record: Mapping[str, Json], name: str, location: str) -> Json:
     if name not in record:
-        raise DataError(f"{location}: an edit without '{name}'. Fetch the set again.")
+        raise DataError(f"{location}: an edit without '{name}'. {_COPY_AGAIN}")
     return record[name]
 
 

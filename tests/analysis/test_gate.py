@@ -88,7 +88,7 @@ def test_gate_never_passes_a_sample_that_lost_its_value(
     values: list[float | None] = [*values_around(0.2, 2)]
     values[3] = None
     assert main(["gate", str(sweep_of(tmp_path / "after", *values)), "--baseline", str(before)]) == 3
-    assert "samples of the baseline have no value now: 1 " in capsys.readouterr().out
+    assert "samples of the baseline could not be compared: 1 " in capsys.readouterr().out
     assert main(["gate", str(sweep_of(tmp_path / "fewer", *values[4:])), "--baseline", str(before)]) == 3
 
 
@@ -106,7 +106,7 @@ def test_gate_does_not_compare_samples_with_corrected_references(
     references = ["corrected", *["an answer"] * (N - 1)]
     after = sweep_of(tmp_path / "after", *values_around(0.2, 2), references=references)
     assert main(["gate", str(after), "--baseline", str(before)]) == 3
-    assert "have no value now: 1 with another question, gold or references" in capsys.readouterr().out
+    assert "could not be compared: 1 with another question, gold or references" in capsys.readouterr().out
 
 
 def test_gate_counts_samples_that_the_baseline_lacks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,7 +24,7 @@ def change(**fields: Any) -> Callable[[], Any]:
 @pytest.mark.parametrize(
     ("returned", "message"),
     [
-        (lambda: None, "Mine: got a NoneType, expected a Benchmark"),
+        (lambda: None, "Mine: got NoneType, expected a Benchmark"),
         (lambda: replace(BENCHMARK, samples=()), "Mine: it has no samples"),
         (lambda: replace(BENCHMARK, samples=("who?",)), "Mine, sample 1: got 'who?' of type str, expected Sample"),
         (lambda: replace(BENCHMARK, documents=[]), "Mine, documents: got [] of type list, expected Documents"),

@@ -107,8 +107,8 @@ class Store:
         path = self.root / "store.json"
         if path.is_dir():
             raise StoreError(
-                f"{path}: a folder, expected a store's description. Choose another run.store_dir. If {self.root} is a "
-                f"store, replace {path} by a file with {json.dumps({'format': FORMAT})}"
+                f"{path}: is a folder, expected a file that describes the store. Choose another run.store_dir. If "
+                f"{self.root} is a store, replace {path} by a file with {json.dumps({'format': FORMAT})}"
             )
         try:
             store_format = int(json.loads(read_small(path, _MAX_DESCRIPTION_BYTES))["format"])

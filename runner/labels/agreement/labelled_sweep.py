@@ -75,7 +75,7 @@ def foreign_labels(items: Sequence[LabelledItem], answers: Collection[tuple[str,
         return ""
     ids = {sample_id for sample_id, _ in answers}
     n_changed = sum(item.sample.id in ids for item in foreign)
-    changed = f", and {n_changed} of these have the id of a question there" if n_changed else ""
+    changed = f", {n_changed} of them with the id of one of its questions" if n_changed else ""
     first = f"{foreign[0].sample.id!r}: {one_line(foreign[0].answer, 80)!r}"
     return (
         f"{len(foreign)} of {len(items)} labelled answers are not in {sweep.name}{changed}, e.g. "

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from components.errors import DataError
 from components.json_value import Json
+from components.limits import expected_one_of
 from components.testset.protocols import DraftGate
 from runner.results.released_set import Testset
 from runner.testset.annotating.annotations import Annotation
@@ -31,7 +32,8 @@ def import_annotations(
     """
     annotators = sorted({annotation.annotator for annotation in annotations})
     if prefer is not None and prefer not in annotators:
-        raise DataError(f"--prefer: '{prefer}' annotated nothing; annotators are: {', '.join(annotators) or 'none'}")
+        expected = expected_one_of(prefer, annotators) if annotators else ", but nobody annotated anything"
+        raise DataError(f"--prefer: got {prefer!r}{expected}")
     about = {"annotators": annotators}
     resolved = resolve_annotations(testset, annotations, prefer)
     edited = testset.next_version(resolved.samples, resolved.edits, about)

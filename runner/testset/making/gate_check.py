@@ -49,13 +49,15 @@ def _parser() -> argparse.ArgumentParser:
         example="python -m runner.generate check dataset=demo gates=[form,leaks]",
         page="docs/generation-checks.md",
     )
-    parser.add_argument("overrides", nargs="*", help="e.g. dataset=omnieval dataset.root=PATH gates=[form,leaks]")
+    parser.add_argument(
+        "overrides", nargs="*", help="overrides, e.g. dataset=omnieval dataset.root=PATH gates=[form,leaks]"
+    )
     parser.add_argument("--out", type=Path, metavar="FILE", help="a file for the findings, as JSON Lines")
     return parser
 
 
 def show(console: Console, name: str, report: CheckReport) -> None:
-    """Print for each gate the number of samples with findings, of how many, and the first of them."""
+    """Print, for each gate and reason, the samples with findings, the samples checked, and the first sample found."""
     summary = f"{report.n_samples_found:,} of {report.n_samples:,} samples would be rejected"
     console.print(f"[bold]{escape(name)}[/]: {summary}")
     table = Table("gate", "reason", "samples", "of", "share", "the first", box=None, padding=(0, 2, 0, 0))

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
+from components.datasets.json_fields import name_kind
 from components.errors import DataError
 from components.json_value import Json
 from runner.testset.production.trace_files import read_values
@@ -29,7 +30,7 @@ def read_langfuse(file: Path, feedback: str) -> Iterator[TracedQuestion | Skippe
     """
     for location, value in read_values(file, _EXPECTED):
         if not isinstance(value, dict):
-            raise DataError(f"{location}: got a {type(value).__name__}, expected {_EXPECTED}")
+            raise DataError(f"{location}: got a {name_kind(value)}, expected {_EXPECTED}")
         listed = value.get("data") if isinstance(value.get("data"), list) else [value]  # pages of the API have `data`
         for trace in listed if isinstance(listed, list) else []:
             yield _question(trace, location, feedback)

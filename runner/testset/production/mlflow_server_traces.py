@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from components.errors import DataError
 from components.json_value import Json
+from components.limits import expected_one_of
 from components.secrets.mask import mask_text
 from runner.testset.production.traced_questions import (
     SkippedTrace,
@@ -53,8 +54,9 @@ def _experiment_ids(client: "MlflowClient", name: str) -> list[str]:
         return [experiment.experiment_id for experiment in client.search_experiments()]
     experiment = client.get_experiment_by_name(name)
     if experiment is None:
-        known = ", ".join(sorted(each.name for each in client.search_experiments()))
-        raise DataError(f"--experiment: MLflow has no experiment {name!r}; it has: {known or 'none'}")
+        known = sorted(each.name for each in client.search_experiments())
+        expected = expected_one_of(name, known) if known else ", but MLflow has no experiment"
+        raise DataError(f"--experiment: got {name!r}{expected}")
     return [experiment.experiment_id]
 
 

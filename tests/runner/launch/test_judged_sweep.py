@@ -321,7 +321,7 @@ class TestAgreement:
         path.write_text("\n".join(map(json.dumps, labels)), encoding="utf-8")
         assert self.run(tmp_path, server, path, "--sweep", SWEEP_ID) == 0
         assert "1 of 8 labelled answers are not in" in (warning := capsys.readouterr().err)
-        assert f"1 of these have the id of a question there, e.g. {labels[0]['id']!r}: '#NAME?'" in warning
+        assert f"1 of them with the id of one of its questions, e.g. {labels[0]['id']!r}: '#NAME?'" in warning
 
     def test_labels_of_other_answers_and_judges_are_refused(
         self, tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -105,7 +105,7 @@ class Broken(Jsonl):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("none", "the data set of .*Broken: got a NoneType, expected a Benchmark"),
+        ("none", "the data set of .*Broken: got NoneType, expected a Benchmark"),
         ("raises", r"test_data\.Broken: the data set cannot be loaded .*KeyError: 'column'; .*line"),
     ],
 )
