@@ -179,7 +179,8 @@ def _show(form: str, baseline: Baseline, cell: CellResult, checks: Sequence[Chec
     for row in checks:
         console.print(escape(f"{row.verdict.upper()}: {row.reason}."))
     if n_new := max(row.n_new for row in checks):
-        console.print(f"[dim]{n_new:,} samples are not part of the baseline and were not compared[/]")
+        samples = "1 sample is" if n_new == 1 else f"{n_new:,} samples are"
+        console.print(f"[dim]{samples} not part of the baseline and not compared[/]")
     console.print(
         f"[dim]gains and intervals ({100 * (1 - checks[0].alpha):.4g}%) are over the samples that both have; "
         f"detectable: found with {POWER:.0%} probability[/]"
@@ -288,7 +289,9 @@ def _pair(name: str, before: BaselineMetric, sweep: LoadedSweep, cell: CellResul
         results.combiner(cell, metric.metric) if is_corpus else None,
     )
     lost = Counter(_reason(sample, rows, scored.states) for sample in before.scores if sample not in valued)
-    return Pair(name, 1 if metric.direction() else -1, scores, lost, len(valued) - len(common))
+    known = {sample_id for sample_id, _ in before.scores}
+    n_new = sum(sample_id not in known for sample_id, _ in valued)
+    return Pair(name, 1 if metric.direction() else -1, scores, lost, n_new)
 
 
 def _reason(sample: SampleId, rows: Mapping[SampleId, int], states: Sequence[str]) -> str:

@@ -218,7 +218,7 @@ def _check_texts(sample: Sample, source: str, references_required: bool) -> None
     wordings = [wording for part in sample.answer_parts for wording in part]
     answers = (*sample.references, *wordings, *sample.fake_answers)
     texts = (sample.id, sample.question, sample.query, sample.expansion, *answers, *turns)
-    _require_whole_characters(source, f"sample {sample.id!a}", *texts)
+    _require_whole_characters(source, f"sample {sample.id!a}", *filter(None, texts))
     if not sample.question.strip():
         raise DataError(f"{source}: the question of sample {sample.id!r} is empty")
     if references_required and not any(reference.strip() for reference in sample.references):

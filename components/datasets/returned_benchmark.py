@@ -2,8 +2,7 @@
 not.
 """
 
-import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import NoneType
 from typing import Any
 
@@ -11,56 +10,63 @@ from components.datasets.assembly import check_documents, check_samples
 from components.errors import ComponentError
 from components.records import Benchmark, Condition, Documents, Evidence, Kind, Sample, Turn
 
-_TEXT, _OPTIONAL, _FLAG = (str,), (str, NoneType), (bool,)
-_TYPES: Mapping[str, tuple[type, ...]] = {
-    "id": _TEXT, "subset": _TEXT, "kind": (Kind,), "question": _TEXT, "topic": _OPTIONAL, "task": _OPTIONAL,
-    "query": _TEXT, "corpus_prefix": _TEXT, "expansion": _TEXT, "answerable": _FLAG, "held_out": _FLAG,
+_TEXTS = ("id", "subset", "question")
+_OPTIONAL_TEXTS = ("topic", "task", "query", "corpus_prefix", "expansion")
+_ITEMS: Mapping[str, tuple[type, ...]] = {
+    "references": (str,), "gold": (Evidence,), "history": (Turn,), "answer_parts": (Collection,),
+    "passages": (str,), "conditions": (Collection,), "fake_answers": (str,),
 }  # fmt: skip
-_ITEMS: Mapping[str, type] = {
-    "references": str, "gold": Evidence, "history": Turn, "answer_parts": tuple, "passages": str, "conditions": tuple,
-    "fake_answers": str,
-}  # fmt: skip
-_LISTS = (tuple, list)
-_SLUG = re.compile(r"[\w.-]+", re.ASCII)
 
 
 def check_returned(benchmark: object, source: str) -> None:
-    """Raise ComponentError unless `benchmark` is a Benchmark, with fields of the declared types. `source` names the
-    class.
+    """Raise ComponentError unless `benchmark` is a Benchmark whose fields can be read. `source` names the class.
 
     Also raises the errors of `check_documents` and `check_samples`. References are not required.
     """
     if not isinstance(benchmark, Benchmark):
         raise ComponentError(f"{source}: got {type(benchmark).__name__}, expected a Benchmark")
     _require(benchmark.documents, (Documents,), f"{source}, documents")
-    _require(benchmark.samples, _LISTS, f"{source}, samples")
-    if not benchmark.samples:
+    _require_several(benchmark.samples, f"{source}, samples")
+    if not len(benchmark.samples):
         raise ComponentError(f"{source}: it has no samples, expected at least one")
     for position, sample in enumerate(benchmark.samples, start=1):
         _require(sample, (Sample,), f"{source}, sample {position}")
-        _check_types(sample, f"{source}, sample {position} ({sample.id!r})")
+        _check_fields(sample, f"{source}, sample {position} ({sample.id!r})")
     check_documents(benchmark.documents, source)
-    check_samples(benchmark.documents, benchmark.samples, source, references_required=False)
+    check_samples(benchmark.documents, tuple(benchmark.samples), source, references_required=False)
 
 
-def _check_types(sample: Sample, location: str) -> None:
-    for name, types in _TYPES.items():
-        _require(getattr(sample, name), types, f"{location}, {name}")
-    for name, item_type in _ITEMS.items():
-        items = getattr(sample, name)
-        _require(items, _LISTS, f"{location}, {name}")
-        for item in items:
-            _require(item, _LISTS if item_type is tuple else (item_type,), f"{location}, an item of {name}")
+def _check_fields(sample: Sample, location: str) -> None:
+    for name in _TEXTS:
+        _require(getattr(sample, name), (str,), f"{location}, {name}")
+    for name in _OPTIONAL_TEXTS:
+        _require(getattr(sample, name), (str, NoneType), f"{location}, {name}")
+    if sample.kind not in set(Kind):
+        raise ComponentError(f"{location}, kind: got {sample.kind!r}, expected one of {', '.join(Kind)}")
     for name, slug in (("topic", sample.topic), ("task", sample.task)):
-        if slug is not None and not _SLUG.fullmatch(slug):
-            raise ComponentError(
-                f"{location}, {name}: got {slug!r}, expected ASCII letters, digits, and _ . - (a label may have others)"
-            )
-    for wording in (wording for part in sample.answer_parts for wording in part):
-        _require(wording, _TEXT, f"{location}, a wording of answer_parts")
+        if slug and ("/" in slug or not slug.isprintable()):
+            raise ComponentError(f"{location}, {name}: got {slug!r}, expected a name without slashes and line breaks")
+    for name, types in _ITEMS.items():
+        items = getattr(sample, name)
+        _require_several(items, f"{location}, {name}")
+        for item in items:
+            _require(item, types, f"{location}, an item of {name}")
+    _check_nested(sample, location)
+
+
+def _check_nested(sample: Sample, location: str) -> None:
+    for part in sample.answer_parts:
+        _require_several(part, f"{location}, an item of answer_parts")
+        for wording in part:
+            _require(wording, (str,), f"{location}, a wording of answer_parts")
     for name, condition in sample.conditions:
-        _require(name, _TEXT, f"{location}, a name of conditions")
+        _require(name, (str,), f"{location}, a name of conditions")
         _require(condition, (Condition,), f"{location}, conditions {name}")
+
+
+def _require_several(value: Any, location: str) -> None:
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Collection):
+        raise ComponentError(f"{location}: got {value!r:.80} of type {type(value).__name__}, expected a tuple or list")
 
 
 def _require(value: Any, types: tuple[type, ...], location: str) -> None:

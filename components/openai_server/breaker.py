@@ -5,12 +5,13 @@ import time
 from dataclasses import dataclass, field
 
 from components.errors import BudgetReached, StoreError
-from components.openai_server.errors import Refused, class_of, is_for_all, is_temporary
+from components.openai_server.errors import Refused, class_of, is_for_all, is_rate_limit, is_temporary
 from components.openai_server.retry_report import RetryReport
 from components.openai_server.window import Window
 from components.records import ErrorClass
 
 _MAX_FAILURES_IN_A_ROW = 10
+_RATE_LIMIT_FACTOR = 3
 _DOWN_PERIOD_S = 60.0
 """Seconds without requests after a server was found down. Then it is tried again."""
 
@@ -101,6 +102,8 @@ class Breaker:
         health = self._health
         health.n_failed_in_a_row += 1
         limit = self._max_in_a_row if health.has_answered or not is_for_all(error) else 1
+        if is_rate_limit(error):  # several long prompts, each above the account's limit, do not mean that it is empty
+            limit *= _RATE_LIMIT_FACTOR
         if (self._was_down or health.n_failed_in_a_row >= limit) and not self.is_open:
             health.reason, health.error_class, health.down_since = reason, class_of(error), time.monotonic()
             self._opened.set()

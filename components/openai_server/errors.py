@@ -42,7 +42,11 @@ _READ_CHARACTERS = 20_000
 
 
 class HttpError(Exception):
-    """A reply with an error status. `body` is the server's message, a string or JSON."""
+    """A reply with an error status. `body` is the server's message, a string or JSON, and `n_tokens` estimates the
+    prompt of the request.
+    """
+
+    n_tokens = 0
 
     def __init__(self, status: int, body: object, headers: Mapping[str, str]) -> None:
         super().__init__(status, body)

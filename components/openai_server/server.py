@@ -20,6 +20,7 @@ from components.openai_server.connection import Connection
 from components.openai_server.errors import (
     CertificateExpired,
     Encrypted,
+    HttpError,
     PlainHttp,
     Refused,
     Untrusted,
@@ -38,6 +39,11 @@ from components.records import Answer, ErrorClass, Request
 _MAX_WAIT_S = 120.0
 _MAX_LIMIT_DOUBLINGS = 4
 """Doublings of the delay after rate limits. Longer waits would miss the end of the limit's minute by as much."""
+_MAX_OWN_DOUBLINGS = 2
+_MAX_ROUNDS, _MAX_ROUNDS_IF_LARGEST = 50, 4
+"""Answers to others, in units of the concurrency, after which a request that is always refused is given up. It never
+fits the account's limits, or others are always faster. The former is likely for a longer prompt than any answered one.
+"""
 _RATE_LIMIT_FACTOR = 4.0
 """Rate limits are retried for this many times as long as other failures. Most limits last a minute."""
 
@@ -175,7 +181,7 @@ class Server:
                 breaker.record_refusal(refusal)
                 return refusal
             except Exception as error:  # noqa: BLE001 - the caller decides what a failure means
-                attempts.count(error)
+                attempts.count(error, breaker.health.window.refusals.n_answered)
                 if not (is_temporary(error) and breaker.is_worth_a_retry(error) and self._may_retry(attempts, breaker)):
                     text = self._error_text(error, attempts, breaker)
                     breaker.record_failure(error, text)
@@ -190,25 +196,33 @@ class Server:
                 return result
 
     def _may_retry(self, attempts: "_Attempts", breaker: Breaker) -> bool:
-        """Return False after too many failures, or if the account has answered no request of any call for long."""
+        """Return False after too many failures, or if the account has answered no request of any call for long.
+
+        A request that is refused again and again while others are answered may never fit the account's limits.
+        """
         if not attempts.is_limited:
             return attempts.n_failed <= self.max_retries
-        window = breaker.health.window
+        refusals = breaker.health.window.refusals
+        n_rounds = (refusals.n_answered - attempts.n_answered_before) / self.concurrency
+        max_rounds = _MAX_ROUNDS_IF_LARGEST if attempts.n_tokens > refusals.largest else _MAX_ROUNDS
+        if attempts.n_limited > self.max_retries and n_rounds > max_rounds:
+            return False
         longest_s = min(_RATE_LIMIT_FACTOR * self._doubled(self.max_retries), _MAX_WAIT_S * self.max_retries)
-        return window.n_limited <= self.max_retries or window.limited_s < longest_s
+        return refusals.n_in_a_row <= self.max_retries or refusals.seconds < longest_s
 
     def _wait_s(self, error: Exception, attempts: "_Attempts", session: Session) -> float:
         """Return the seconds before the next attempt: the server's delay, but at least our own, which doubles.
 
         A server that asks for a delay of 0 would otherwise use up all attempts immediately. The server's delay holds
-        the whole account, and so does a rate limit.
+        the whole account, and so does ours while the account answers nothing.
         """
         server_s = held_s = min(_MAX_WAIT_S, retry_after_s(error) or 0.0)
         own_s = self._doubled(attempts.n_failed - 1)
         if attempts.is_limited:
-            own_s = self._doubled(attempts.n_limited - 1, _MAX_LIMIT_DOUBLINGS)
-            n_before = session.breaker.health.window.n_limited - 1
-            held_s = max(server_s, self._doubled(n_before, _MAX_LIMIT_DOUBLINGS))
+            own_s = self._doubled(attempts.n_limited - 1, _MAX_OWN_DOUBLINGS)
+            n_tests = session.breaker.health.window.refusals.n_in_a_row - 1
+            if n_tests > 0:
+                held_s = max(server_s, self._doubled(n_tests - 1, _MAX_LIMIT_DOUBLINGS))
         if held_s > 0:
             session.limiter.hold(session.account, held_s)
         jitter = random.uniform(0.75, 1.25)  # noqa: S311 - spreads the retries of many callers
@@ -236,7 +250,7 @@ class Server:
         message = message_of(error, secret=key_in(self.api_key_env))
         text = f"{self.model} at {host_of(self.base_url)}: {message} ({attempts})"
         if attempts.is_limited:
-            text += f"; the account has answered no request for {breaker.health.window.limited_s:.0f} s"
+            text += f"; the account has answered no request for {breaker.health.window.refusals.seconds:.0f} s"
         if isinstance(error, Refused):
             text += f"; no server listens there: {self.if_refused}"
         if isinstance(error, PlainHttp):
@@ -262,13 +276,21 @@ class _Attempts:
     n_limited: int = 0
     is_limited: bool = False
     """True if the last one met a rate limit."""
+    n_tokens: int = 0
+    """Tokens of its prompt, estimated."""
+    n_answered_before: int = 0
+    """Number of requests that the account had answered before the first rate limit."""
 
     @property
     def n_ended(self) -> int:
         return self.n_failed + self.n_limited
 
-    def count(self, error: Exception) -> None:
+    def count(self, error: Exception, n_answered: int) -> None:
         self.is_limited = is_rate_limit(error)
+        if isinstance(error, HttpError):
+            self.n_tokens = error.n_tokens
+        if self.is_limited and not self.n_limited:
+            self.n_answered_before = n_answered
         self.n_limited += self.is_limited
         self.n_failed += not self.is_limited
 

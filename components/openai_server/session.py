@@ -60,7 +60,7 @@ class Session:
         """
         sent = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
         attempt = Attempt(self.account, Tokens(n_tokens_at_most(len(sent)), max_new_tokens), self.timeout_s)
-        await self._enter(attempt)
+        n_at_once = await self._enter(attempt)
         used, was_sent, window = None, True, self.breaker.health.window
         sent_at, started = time.monotonic(), time.perf_counter()
         try:
@@ -68,14 +68,17 @@ class Session:
                 content = await self.connection.post(self.path, sent, max_bytes)
             used = counted_at.count_used(content, attempt.max_tokens)
             window.record_answer(self.concurrency)
+            window.refusals.record_answer(n_at_once, attempt.max_tokens.n_prompt)
         except (HttpError, WebPage, TimeoutError, Unreachable) as error:
             was_sent = not isinstance(error, Unreachable)
             if is_too_slow(error):
                 window.record_timeout(self.concurrency, sent_at)
             elif was_sent:
                 used = Tokens()
+            if isinstance(error, HttpError):
+                error.n_tokens = attempt.max_tokens.n_prompt
             if is_rate_limit(error):
-                window.record_rate_limit(self.concurrency, sent_at)
+                window.refusals.record_refusal(n_at_once, sent_at)
             raise  # any other unreadable reply may be that of a model, and may have been charged
         finally:
             window.leave()
@@ -85,14 +88,14 @@ class Session:
                 self.limiter.withdraw(attempt)
         return Reply(content, time.perf_counter() - started)
 
-    async def _enter(self, attempt: Attempt) -> None:
+    async def _enter(self, attempt: Attempt) -> int:
+        """Wait until the attempt may be sent, and return how many are under way then."""
         window = self.breaker.health.window
         async with self.turn:
             while not self.breaker.is_open:
                 wait_s = self.limiter.admit(attempt) if window.has_room(self.concurrency) else _LOOK_EVERY_S
                 if wait_s <= 0:
-                    window.enter()
-                    return
+                    return window.enter()
                 account = attempt.account
                 self.breaker.health.retries.record_wait(f"{account.model} at {account.host}", wait_s)
                 await self.breaker.wait(wait_s)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Key(NamedTuple):
-    """Identity of a sample. `labels` is a hash of its gold and references, "" if they were not read."""
+    """Identity of a sample. `labels` is a hash of its gold documents and references, "" if they were not read."""
 
     dataset: str
     id: str
@@ -35,7 +35,6 @@ _ROUNDING = 1e-6
 """Tolerance for means that were summed in another order."""
 
 _LABELS = ["references", "answer_parts", "answerable", "gold"]
-_UNIT_FIELDS = ("document_id", "start", "end", "grade", "one_of")
 _IDENTITY = ["id", "question", "subset", "topic", "task"]
 
 
@@ -147,7 +146,8 @@ def read_scored(
 
 
 def _hash_labels(row: dict[str, Json]) -> str:
-    units = [[unit.get(field) for field in _UNIT_FIELDS] for unit in row.get("gold") or ()]
+    # Not their spans: another parser, or an edit elsewhere in the document, moves the same sentence.
+    units = [[unit["document_id"], unit["grade"], unit.get("one_of") or 0] for unit in row.get("gold") or ()]
     labels = [row.get("references"), row.get("answer_parts"), row.get("answerable"), sorted(units, key=str)]
     return sha256(json.dumps(labels).encode()).hexdigest()[:16]
 

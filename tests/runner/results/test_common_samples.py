@@ -10,6 +10,7 @@ from pyarrow.parquet import read_table, write_table
 from components.errors import DataError
 from runner.results.joined_samples import OWN_MEANS, CommonSamples, common_means, common_samples, is_corpus_metric
 from runner.results.loaded_sweep import load
+from runner.results.scored_samples import _hash_labels
 from tests.analysis import tiny_sweep
 from tests.analysis.tiny_sweep import TinyCell
 
@@ -39,6 +40,16 @@ def test_samples_with_corrected_references_are_others(
     found = joined(tmp_path, cells)
     assert found.n == n
     assert found.left_out == (Counter(left_out), Counter(left_out))
+
+
+def test_gold_spans_and_absent_alternatives_do_not_tell_samples_apart() -> None:
+    """Another parser moves the same sentence, and the column `one_of` exists only where a data set has alternatives."""
+    unit = {"document_id": "d1", "start": 3, "end": 9, "grade": 1}
+    row = {"references": ["so"], "answer_parts": [], "answerable": True, "gold": [unit]}
+    moved = {**row, "gold": [{**unit, "start": 5, "end": 11, "one_of": 0}]}
+    assert _hash_labels(row) == _hash_labels(moved)
+    for changed in ({**unit, "document_id": "d2"}, {**unit, "grade": 2}, {**unit, "one_of": 1}):
+        assert _hash_labels(row) != _hash_labels({**row, "gold": [changed]})
 
 
 @pytest.mark.parametrize("metric", ["rouge_l", "bleu"])

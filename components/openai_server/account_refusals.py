@@ -1,0 +1,77 @@
+"""Evidence about an account's limits in its refusals (429): few servers name the limits.
+
+A limit may concern concurrent requests, or requests or tokens per second or per minute. So the number of concurrent
+requests follows what was refused and what was answered, and a doubling delay holds the account only while it answers
+nothing.
+"""
+
+import threading
+import time
+from math import inf
+
+_PAUSE_S = 300.0
+"""Seconds without a refusal after which earlier ones say nothing about the account any more."""
+_NEAR_REFUSAL = 0.25
+"""Growth per round near the number at which a request was refused, because each test costs a refusal."""
+
+
+class AccountRefusals:
+    """The refusals of one account, as one process sees them. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._limit = self._too_many = inf
+        self._n_in_a_row = 0
+        self._refused_at = self._refused_since = 0.0
+        self._n_answered = 0
+        self._largest = 0
+        self._lock = threading.Lock()
+
+    @property
+    def limit(self) -> float:
+        """Number of concurrent requests that the account takes, as far as known."""
+        return self._limit
+
+    @property
+    def n_in_a_row(self) -> int:
+        """Number of refusals since the last answer. Requests that were under way together count once."""
+        return self._n_in_a_row
+
+    @property
+    def seconds(self) -> float:
+        """Seconds from the first to the last of these refusals."""
+        return self._refused_at - self._refused_since
+
+    @property
+    def n_answered(self) -> int:
+        """Number of answered requests."""
+        return self._n_answered
+
+    @property
+    def largest(self) -> int:
+        """Tokens of the largest prompt that was answered."""
+        return self._largest
+
+    def record_answer(self, n_at_once: int, n_tokens: int) -> None:
+        """Record an answer to a prompt of `n_tokens`. It was sent as one of `n_at_once` requests."""
+        with self._lock:
+            self._n_in_a_row = 0
+            self._n_answered += 1
+            self._largest = max(self._largest, n_tokens)
+            if n_at_once >= self._too_many:
+                self._too_many = inf
+            step = 1.0 if self._limit + 1 < self._too_many else _NEAR_REFUSAL / self._limit
+            self._limit = max(self._limit + step, n_at_once)
+
+    def record_refusal(self, n_at_once: int, sent_at: float) -> None:
+        """Record a refusal. The request was sent as one of `n_at_once`, at a time of `time.monotonic`."""
+        with self._lock:
+            now = time.monotonic()
+            self._limit = max(1.0, min(self._limit, n_at_once - 1))
+            if n_at_once > 1:  # a single one is not refused because of others
+                self._too_many = n_at_once
+            if sent_at < self._refused_at:
+                return
+            if not self._n_in_a_row or now - self._refused_at > _PAUSE_S:
+                self._n_in_a_row, self._refused_since = 0, now
+            self._n_in_a_row += 1
+            self._refused_at = now
