@@ -67,7 +67,7 @@ COMMANDS = {
     ),
     "pareto": Command(
         "analysis.pareto",
-        "show the cells for which no other cell is at least as good and at least as cheap, and better in one",
+        "show the Pareto front of quality and cost: the cells that no other cell dominates",
         "latest --metric ndcg@10 --against seconds",
         "docs/comparing.md",
     ),
@@ -103,7 +103,7 @@ COMMANDS = {
     ),
     "testset": Command(
         "analysis.testset.drafts_command",
-        "show generated evaluation data: accepted and rejected drafts with the reasons",
+        "show the drafts of a generated test set: accepted and rejected, with the reasons",
         "my_set --state rejected",
         "docs/generation.md",
     ),

@@ -33,8 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="",
         metavar="CELL",
         help=(
-            f"{CELL}. Default: test all cells against the best mean. A named baseline uses Holm's correction. `best` "
-            "is here the cell with the best mean, not the cell to take"
+            f"{CELL}; p-values then have Holm's correction. Here `best` is the cell with the best mean, not the cell "
+            "to take (default: test all cells against the best mean)"
         ),
     )
     parser.add_argument(
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=share,
         default=0.05,
         metavar="SHARE",
-        help="probability of a false verdict (default: %(default)s)",
+        help="significance level: probability of a false verdict (default: %(default)s)",
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all results to this file")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="also write the table to this file")
@@ -162,7 +162,9 @@ def _p_columns(family: Family) -> list[TableColumn]:
 
 def _interval(row: ComparisonRow, digits: int) -> str:
     low, high = row.comparison.low, row.comparison.high
-    return f"{terminal.number(low, digits, '+')} {terminal.number(high, digits, '+')}" if low is not None else UNKNOWN
+    return (
+        f"{terminal.number(low, digits, '+')} to {terminal.number(high, digits, '+')}" if low is not None else UNKNOWN
+    )
 
 
 def _same_lines(family: Family) -> list[str]:

@@ -88,7 +88,7 @@ def _percent(share: float | None) -> str:
 
 
 def _interval(share: Share) -> str:
-    return UNKNOWN if share.low is None or share.high is None else f"{share.low:.0%} {share.high:.0%}"
+    return UNKNOWN if share.low is None or share.high is None else f"{share.low:.0%} to {share.high:.0%}"
 
 
 def _coverage(common: CommonSamples) -> str:

@@ -120,7 +120,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"largest acceptable loss, for every metric or for METRIC (default: {MARGIN:g})",
     )
     parser.add_argument(
-        "--alpha", type=share, default=0.05, metavar="SHARE", help="probability of a false alarm (default: %(default)s)"
+        "--alpha",
+        type=share,
+        default=0.05,
+        metavar="SHARE",
+        help="significance level: probability of a false alarm (default: %(default)s)",
     )
     parser.add_argument("--junit", type=Path, metavar="FILE", help="also write the checks as JUnit XML to this file")
     terminal.add_format(parser)
@@ -190,7 +194,7 @@ def _show(form: str, baseline: Baseline, cell: CellResult, checks: Sequence[Chec
 def _interval(row: Check, digits: int) -> str:
     if row.low is None or row.high is None:
         return UNKNOWN
-    return f"{terminal.number(row.low, digits, '+')} {terminal.number(row.high, digits, '+')}"
+    return f"{terminal.number(row.low, digits, '+')} to {terminal.number(row.high, digits, '+')}"
 
 
 def junit(checks: Sequence[Check]) -> str:

@@ -18,7 +18,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments to the parser."""
     parser.add_argument("sweep", nargs="?", help=f"{SWEEP}, to look at (default: a small demo)")
     parser.add_argument(
-        "--out", "--output", type=Path, metavar="FOLDER", default=Path("notebooks"), help="default: %(default)s"
+        "--out",
+        "--output",
+        type=Path,
+        metavar="FOLDER",
+        default=Path("notebooks"),
+        help="folder for the notebooks (default: %(default)s)",
     )
 
 
@@ -45,7 +50,7 @@ def write_notebooks(folder: Path, sweep: str = "") -> list[Path]:
     files = {folder / f"{number}_{name}.ipynb": name for number, name in enumerate(NOTEBOOKS, start=1)}
     terminal.make_folder(folder, "--out")
     if existing := [file for file in files if file.exists()]:
-        raise DataError(f"{existing[0]}: exists already and may contain your work. Choose another --out")
+        raise DataError(f"{existing[0]}: exists already and may contain your work. Choose another --out.")
     notebooks = {file: read_notebook(name, sweep) for file, name in files.items()}
     import nbformat
 

@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--all",
         action="store_true",
-        help=f"show all beaten cells (default: only if there are at most {_N_BEATEN})",
+        help=f"show dominated cells too (default: only if there are at most {_N_BEATEN})",
     )
     terminal.add_format(parser)
 
@@ -105,7 +105,7 @@ def run(options: argparse.Namespace) -> int:
     terminal.show_table(console, f"{metric} against {head}", columns, marks)
     console.print("[dim]the front compares means only; `compare` tests whether two cells differ[/]")
     if is_short:
-        console.print(f"[dim]{n_beaten:,} beaten cells are not shown; --all shows them[/]")
+        console.print(f"[dim]{n_beaten:,} dominated cells are not shown; --all shows them[/]")
     if common.by_cell:
         console.print(f"[dim]means over the {common.n} of {common.n_known} samples that every cell has[/]")
     for cell in apart:
@@ -170,5 +170,5 @@ def _marks(cells: Sequence[CellResult], better: NDArray[np.float64], costs: NDAr
     for row in dominators(better, costs):
         beaten_by = np.flatnonzero(row)
         best = beaten_by[np.argmax(better[beaten_by])] if len(beaten_by) else None
-        marks.append(_FRONT if best is None else f"beaten by {cells[best].cell_id[:8]}")
+        marks.append(_FRONT if best is None else f"dominated by {cells[best].cell_id[:8]}")
     return marks

@@ -86,7 +86,7 @@ def _columns(averages: AxisMeans, digits: int) -> list[TableColumn]:
 def _interval(row: LevelMean, digits: int) -> str:
     if row.low is None or row.high is None:
         return UNKNOWN
-    return f"{terminal.number(row.low, digits)} {terminal.number(row.high, digits)}"
+    return f"{terminal.number(row.low, digits)} to {terminal.number(row.high, digits)}"
 
 
 def _notes(averages: AxisMeans) -> list[str]:

@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     cells = [cell for cell in sweep.cells if cell.status == OK and metric.value(cell) is not None]
     if metric.subset == MACRO:
         raise DataError(
-            f"--metric {options.metric}: a mean over subsets has no values of single samples. Name one subset, or "
+            f"--metric {options.metric}: a mean over subsets has no values of single samples. Choose one subset, or "
             "leave the subset out for all samples."
         )
     groups = [group for group in _group_draws(cells) if len(group) > 1]
@@ -96,7 +96,7 @@ def _split(group: Mapping[Draw, CellResult], sweep: LoadedSweep, metric: SubsetM
         answer, judgement = missing[0]
         raise DataError(
             f"{sweep.name}: repeat={answer} judge_repeat={judgement} has no value for "
-            f"{next(iter(group.values())).cell_id}. Run all combinations of repeat and judge_repeat"
+            f"{next(iter(group.values())).cell_id}. Run all combinations of repeat and judge_repeat."
         )
     joined = common_samples([group[draw] for draw in draws], sweep.folder_of, metric.metric, metric.subset)
     if joined.combine is not None or joined.apart:
@@ -132,11 +132,11 @@ def _columns(rows: Sequence[RepeatedCell], axes: Sequence[str]) -> list[TableCol
         TableColumn("between answers", [_deviation(each.split.generation) for each in rows]),
         TableColumn("between judgements", [_deviation(each.split.judge) for each in rows]),
         TableColumn(
-            "error of the mean",
+            "SE of the mean",
             [_error(each.split.standard_error(each.n_answers, each.n_judgements)) for each in rows],
         ),
-        TableColumn("with one draw", [_error(each.split.standard_error(1, 1)) for each in rows]),
-        TableColumn("with infinite draws", [_error(each.split.choice_error) for each in rows]),
+        TableColumn("SE with one draw", [_error(each.split.standard_error(1, 1)) for each in rows]),
+        TableColumn("SE with infinite draws", [_error(each.split.choice_error) for each in rows]),
     ]
 
 

@@ -144,7 +144,9 @@ def make_folder(folder: Path, option: str) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise DataError(f"{option} {folder}: cannot be created ({error.strerror or error}). Name a folder.") from error
+        raise DataError(
+            f"{option} {folder}: cannot be created ({error.strerror or error}). Choose another folder."
+        ) from error
 
 
 def n_digits(values: Iterable[float]) -> int:

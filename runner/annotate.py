@@ -86,7 +86,9 @@ def _parser() -> argparse.ArgumentParser:
         help="file for the tasks; the labelling configuration goes to the same folder",
     )
     _add_choices(export, "--format", AnnotationFormat, AnnotationFormat.LABEL_STUDIO, "format of the file")
-    export.add_argument("--per-cell", type=int, metavar="N", help="samples of each topic and task (default: all)")
+    export.add_argument(
+        "--per-cell", type=int, metavar="N", help="samples of each matrix field (a topic with a task; default: all)"
+    )
     export.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the draw (default: %(default)s)")
     _add_choices(
         export, "--language", Language, None, "language of the instructions (default: the language of the questions)"

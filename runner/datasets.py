@@ -182,7 +182,7 @@ def _add_import(commands: "argparse._SubParsersAction[CommandParser]") -> None:
         type=float,
         default=0.6,
         metavar="SHARE",
-        help=("share of common words from which two questions are near-duplicates (default: %(default)s)"),
+        help=("smallest share of common words at which two questions count as near-duplicates (default: %(default)s)"),
     )
 
 

@@ -70,7 +70,7 @@ def _say(cell: "ExportedCell", out: Path, n_bytes: int) -> None:
         *(["it has no language model (llm=none), so it shows passages and no answer"] if cell.is_search_only else []),
         *(f"answering runs {each}" for each in cell.code),
         *(
-            f"it asks a server with the key in the environment variable {variable}, which is not exported"
+            f"it calls a server with the key in the environment variable {variable}, which is not exported"
             for variable in cell.key_variables
         ),
         *(f"it loads the model {model} from the Hugging Face hub, which is not exported" for model in cell.hub_models),

@@ -40,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
         models = dict(_models(build_cell(compose_config(options.overrides))))
         if not models:
             raise ConfigError(
-                "overrides: no chosen component has a model. Choose one, e.g. embedder=sentence_transformers"
+                "overrides: no chosen component has a model. Choose one, e.g. embedder=sentence_transformers."
             )
     except RagGridError as error:
         say_error(error)

@@ -40,6 +40,11 @@ def _parser() -> argparse.ArgumentParser:
         example="python -m runner.schema chunk",
         page="docs/extending.md",
     )
-    parser.add_argument("group", nargs="?", default="", help="a group, e.g. chunk: the schema of its options")
+    parser.add_argument(
+        "group",
+        nargs="?",
+        default="",
+        help="a group, e.g. chunk, for the schema of its options (default: presets and whole configurations)",
+    )
     parser.add_argument("--config-dir", type=Path, metavar="FOLDER", help="your own options, as in python -m runner")
     return parser

@@ -1,4 +1,4 @@
-"""python -m runner.score: scores answers and rankings of any system with the metrics of this project."""
+"""python -m runner.score: scores answers and rankings of any system with the metrics of rag-grid."""
 
 if __name__ == "__main__":  # first, so that Ctrl-C during the slow imports below ends cleanly
     from runner.console.interruptible import run_main
@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(
         prog="python -m runner.score",
-        description="Score answers and rankings of any system with the metrics of this project.",
+        description="Score answers and rankings of any system with the metrics of rag-grid.",
         example="python -m runner.score --input mine.jsonl --metrics rouge_l,f1 --out scores.jsonl",
         page="docs/metrics.md",
     )
@@ -50,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         required=True,
         metavar="FILE",
-        help="JSON Lines: {id, scores, states}, in input order",
+        help="write the scores to this file, as JSON Lines {id, scores, states} in input order",
     )
     parser.add_argument(
         "--language",
@@ -59,6 +59,9 @@ def _parser() -> argparse.ArgumentParser:
         help="language whose word segmentation the metrics use (default: zh)",
     )
     parser.add_argument(
-        "--summary", type=Path, metavar="FILE", help="JSON: value, n, n_excluded and interval of every metric"
+        "--summary",
+        type=Path,
+        metavar="FILE",
+        help="write value, n, n_excluded and interval of every metric to this file, as JSON",
     )
     return parser

@@ -26,6 +26,7 @@ from components.errors import ConfigError, MissingExtraError, StoreError
 from components.limits import expected_one_of
 from runner.console.command_parser import CommandParser, add_command
 from runner.console.display import make_console, say_error
+from runner.console.styled_text import count
 from runner.engine.executors.leftovers import abandoned_probes
 from runner.engine.store import Store, StoredResult, is_bucket
 from runner.engine.store.bucket import bucket_command as in_bucket
@@ -59,10 +60,10 @@ def _ls(store: Store, console: Console) -> int:
             kind, str(len(entries)), str(n_partial), shown_size(sum(e.n_bytes for e in entries)), f"{seconds:.1f}"
         )
     console.print(table)
-    n_results = sum(map(len, kinds.values()))
-    console.print(f"{n_results} results, replies of {len(_folders(store, 'replies'))} models and purposes")
+    n_results, n_folders = sum(map(len, kinds.values())), len(_folders(store, "replies"))
+    console.print(f"{count(n_results, 'result')}, replies in {count(n_folders, 'folder')} (one per model and purpose)")
     if unfinished := _folders(store, "workspaces"):
-        console.print(f"{len(unfinished)} unfinished stages, which will be resumed")
+        console.print(f"{count(len(unfinished), 'unfinished stage')}, to be resumed")
     return 0
 
 
@@ -276,7 +277,7 @@ def main(arguments: list[str] | None = None) -> int:
         if is_bucket(options.store_dir):
             return in_bucket.run(options, console)
         if not (store_dir / "store.json").is_file():
-            raise StoreError(f"{store_dir}: this folder is not a store. Name one with --store-dir")
+            raise StoreError(f"{store_dir}: this folder is not a store. Pass one with --store-dir.")
         store = Store(store_dir, may_write=_deletes(options))
         store.refuse_links()
         return _run(options, store, console)

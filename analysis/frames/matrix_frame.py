@@ -24,7 +24,7 @@ def matrix_frame(sweep: LoadedSweep, cell: CellResult, metric: str, field: str) 
         raise DataError(f"field: got {field!r}{expected_one_of(field, FIELDS)}")
     parsed = sweep.metric(metric or sweep.headline_metric())
     if parsed.subset != OVERALL:
-        raise DataError(f"{metric}: a matrix is over all samples. Name the metric alone, {parsed.metric!r}")
+        raise DataError(f"{metric}: a matrix is over all samples. Use the metric alone: {parsed.metric!r}")
     topics, tasks = _slugs(cell, "topic"), _slugs(cell, "task")
     if not topics or not tasks:
         raise DataError(f"{cell.cell_id}: its data have no topics and tasks, so there is no matrix")

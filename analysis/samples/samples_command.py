@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sweep", help=SWEEP)
     parser.add_argument("cell", help=CELL)
     parser.add_argument(
-        "--worst", type=_count, default=10, metavar="N", help="number of samples (default: %(default)s)"
+        "--worst", type=_count, default=10, metavar="N", help="show the N worst samples (default: %(default)s)"
     )
     parser.add_argument(
         "--metric",

@@ -24,8 +24,8 @@ def size_problems(size: int, overlap: float, unit: Unit, tokenizer: Tokenizer) -
     smallest = 1 if unit is Unit.CHAR else tokenizer.max_tokens_per_character
     if size < smallest:
         problems.append(
-            f"size: got {size}, expected at least {smallest}: one character can take {smallest} "
-            f"{'character' if unit is Unit.CHAR else 'token'}(s) of {type(tokenizer).__name__}"
+            f"size: got {size}, expected at least {smallest}: one character can take that many "
+            f"{'characters' if unit is Unit.CHAR else 'tokens'} of {type(tokenizer).__name__}"
         )
     if not 0 <= overlap < 1:
         problems.append(
@@ -35,7 +35,7 @@ def size_problems(size: int, overlap: float, unit: Unit, tokenizer: Tokenizer) -
     elif size >= smallest and size - overlap_tokens(size, overlap) < smallest:
         problems.append(
             f"size and overlap: {size} with an overlap of {overlap:g} leaves {size - overlap_tokens(size, overlap)} "
-            f"new token(s) per chunk, fewer than one character can need ({smallest}). "
+            f"for new text in each chunk, fewer tokens than one character can need ({smallest}). "
             "Use a larger size or a smaller overlap."
         )
     return problems

@@ -37,7 +37,7 @@ class ExtractiveByVectors:
         if not isinstance(self.embedder, PretrainedEmbedder):
             problems.append(f"embedder: got {name}, which learns from a corpus, expected a model, or embedder=hashing")
         elif isinstance(self.embedder, AsksInBatches):
-            problems.append(f"embedder: got {name}, which asks a server, expected an embedder that runs here")
+            problems.append(f"embedder: got {name}, which calls a server, expected an embedder that runs here")
         return problems
 
     def compress(self, queries: Sequence[str], passages: Sequence[Sequence[str]]) -> list[CompressedPassages]:

@@ -41,7 +41,8 @@ class ExtractiveByReranker:
         problems = [] if 0 < self.share <= 1 else [f"share: got {self.share}, expected a share in (0, 1]"]
         if isinstance(self.reranker, AsksInBatches):
             problems.append(
-                f"reranker: got {type(self.reranker).__name__}, which asks a server, expected a reranker that runs here"
+                f"reranker: got {type(self.reranker).__name__}, which calls a server, expected a reranker that runs "
+                "here"
             )
         return problems
 

@@ -44,7 +44,7 @@ class Beir:
 
     version: ClassVar[int] = 2
 
-    root: str = runtime_only("", "the fingerprint covers the content of the files; their place does not count")
+    root: str = runtime_only("", "the fingerprint covers the content of the files, not their paths")
     subset: str = UNNAMED
     queries_file: str = QUERIES
     qrels_file: str = ""

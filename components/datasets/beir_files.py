@@ -90,7 +90,7 @@ def read_qrels(file: Path) -> Qrels:
 
 def _judgement(cells: list[str], location: str) -> tuple[str, str, int]:
     if len(cells) != 3:
-        raise DataError(f"{location}: got {len(cells)} column(s), expected {_EXPECTED_QRELS}")
+        raise DataError(f"{location}: the number of columns is {len(cells)}, expected {_EXPECTED_QRELS}")
     query_id, document_id, score = (cell.strip() for cell in cells)
     try:
         return query_id, document_id, int(score)

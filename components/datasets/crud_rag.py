@@ -73,7 +73,7 @@ class CrudRag:
         unknown = [subset for subset in self.subsets if subset not in SUBSETS]
         if unknown or not self.subsets or len(set(self.subsets)) < len(self.subsets):
             known = ", ".join(SUBSETS)
-            problems.append(f"subsets: got {list(self.subsets)}, expected names, each once, of {known}")
+            problems.append(f"subsets: got {list(self.subsets)}, expected at least one of {known}, each once")
         if not 0 < self.gold_overlap <= 1:
             problems.append(f"gold_overlap: got {self.gold_overlap}, expected a share above 0 and up to 1")
         return [*problems, *limit_problems(self.limit, self.max_documents)]

@@ -48,8 +48,8 @@ def _documents(
     for number, (line, row) in enumerate(rows, start=1):
         if len(row) != len(columns):
             raise DataError(
-                f"{file}, line {line}: got {len(row)} value(s), but the first row names {len(columns)} columns. "
-                "Correct the row, and put values with commas or line breaks in double quotes."
+                f"{file}, line {line}: the number of values is {len(row)}, expected {len(columns)}, as many as the "
+                "first row names. Correct the row, and put values with commas or line breaks in double quotes."
             )
         values = {column: value for column, value in zip(columns, row, strict=True) if value.strip()}
         yield row_document(f"/{number:06d}", values, options)

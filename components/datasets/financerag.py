@@ -81,7 +81,7 @@ class FinanceRag:
         problems = [] if self.root else [f"root: is empty, expected the folder that holds {_EXPECTED}"]
         if not self.sets or len(set(self.sets)) < len(self.sets) or not set(self.sets) <= set(SETS):
             known = ", ".join(SETS)
-            problems.append(f"sets: got {list(self.sets)}, expected names, each once, of {known}")
+            problems.append(f"sets: got {list(self.sets)}, expected at least one of {known}, each once")
         return [*problems, *limit_problems(self.limit, self.max_documents)]
 
     def fingerprint(self) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from components.datasets.reading import read_jsonl
 from components.errors import DataError
+from components.json_value import name_kind
 
 Record = Mapping[str, object]
 
@@ -116,11 +117,3 @@ def required_texts(record: Record, key: str, location: str) -> tuple[str, ...]:
 
 def _is_nan(value: object) -> bool:
     return isinstance(value, float) and isnan(value)
-
-
-def name_kind(value: object) -> str:
-    """Return the JSON type of a value for messages, e.g. "list"; "null" for None."""
-    if isinstance(value, float) and isinf(value):
-        return "number that is not finite"
-    names = {dict: "JSON object", list: "list", str: "string", bool: "boolean", int: "number", float: "number"}
-    return names.get(type(value), "null")

@@ -159,6 +159,6 @@ def _malformed_error(
 ) -> DataError:
     offset = len(text[: error.pos].encode())
     return DataError(
-        f"{file}: not JSON at byte offset {offset} (line {error.lineno}): {error.msg}; {complete.n_records} "
+        f"{file}: is not JSON at byte offset {offset} (line {error.lineno}): {error.msg}; {complete.n_records} "
         f"records before it are complete, expected {expected}. Correct the file, or fetch it again."
     )

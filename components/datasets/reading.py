@@ -79,7 +79,7 @@ def require_inside(file: Path, folders: Sequence[Path], expected: str) -> Path:
     if not any(target.is_relative_to(root) for root in allowed_folders(folder.resolve())):
         raise DataError(
             f"{file}: is a link to {target}, outside of {folder}, expected a file in this folder: {expected}. "
-            "Copy the file into it, or name the file's own path in the configuration."
+            "Copy the file into it, or set the configuration to the file's real path."
         )
     return file
 
@@ -169,7 +169,7 @@ def read_jsonl(file: Path, expected: str) -> Iterator[tuple[int, object]]:
         except json.JSONDecodeError as error:
             n_bytes = len(line[: error.pos].encode())
             raise DataError(
-                f"{file}, line {number}: not JSON at byte {n_bytes} of the line ({error.msg}), "
+                f"{file}, line {number}: is not JSON at byte {n_bytes} of the line ({error.msg}), "
                 f"expected {expected}. {_format_advice(line) if number == 1 else _REMEDY}"
             ) from error
         except (RecursionError, ValueError) as error:
@@ -285,7 +285,7 @@ def _open(file: Path, expected: str) -> BufferedReader:
 def _refuse_pointer(file: Path, content: bytes, expected: str) -> None:
     """Raise DataError if Git LFS has not fetched the file yet."""
     if content.startswith(_LFS_POINTER):
-        raise DataError(f"{file}: a pointer of Git LFS, expected {expected}. Fetch its content: git lfs pull")
+        raise DataError(f"{file}: is a Git LFS pointer, expected {expected}. Fetch its content with: git lfs pull")
 
 
 def _nearest_content(path: Path) -> str:

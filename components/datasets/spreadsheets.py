@@ -58,7 +58,7 @@ def table_rows(
                 cells = [*row, *[""] * (len(header) - len(row))]
                 yield number, {name: cell for name, cell in zip(header, cells, strict=False) if name}
     except csv.Error as error:
-        raise DataError(f"{file}: not CSV ({error}), expected {expected}") from error
+        raise DataError(f"{file}: is not CSV ({error}), expected {expected}") from error
 
 
 def texts_in(cell: str) -> list[str]:

@@ -58,7 +58,7 @@ def read_database(file: Path, options: ReadingOptions) -> FileContent:
             raise _unreadable(file, error) from error
         raise DataError(
             f"{file}: its rows take more than {_MAX_MILLIONS_OF_STEPS:,} million steps of SQLite to compute; a view "
-            "may never end. Name other `tables`, or store the rows of the view as a table."
+            "may never end. Choose other `tables`, or store the rows of the view as a table."
         ) from error
     except (sqlite3.Error, UnicodeDecodeError) as error:  # the name of a column may not be UTF-8
         raise _unreadable(file, error) from error

@@ -42,6 +42,6 @@ def limit_text(entries: Iterable[FileEntry], file: Path) -> Iterator[FileEntry]:
         if n_characters > _MAX_CHARACTERS:
             raise DataError(
                 f"{file}: its rows hold more than {_MAX_CHARACTERS:,} characters, too many to be kept in memory. "
-                "Name the `tables` and `text_columns` that you need, or use a part of the file."
+                "Choose the `tables` and `text_columns` that you need, or use a part of the file."
             )
         yield entry

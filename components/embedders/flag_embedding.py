@@ -66,7 +66,7 @@ class FlagEmbeddings:
         if self.batch_size < 1:
             problems.append(f"batch_size: got {self.batch_size}, expected at least 1")
         if self.dtype is not Dtype.FLOAT32 and self.device == "cpu":
-            problems.append(f"dtype: {self.dtype} requires a GPU with FlagModel. Use float32")
+            problems.append(f"dtype: {self.dtype} requires a GPU with FlagModel. Use float32.")
         return problems
 
     def content_hash(self) -> str:
@@ -143,7 +143,7 @@ def _load(model: str, revision: str, pooling: FlagPooling, dtype: Dtype, device:
         raise missing[0]
     resolved_device = torch_device(device)
     if dtype is not Dtype.FLOAT32 and resolved_device == "cpu":
-        raise ComponentError(f"dtype: {dtype} requires a GPU with FlagModel. Use float32")
+        raise ComponentError(f"dtype: {dtype} requires a GPU with FlagModel. Use float32.")
     with loading(model, revision):
         from FlagEmbedding import FlagModel
 

@@ -139,7 +139,7 @@ class OpenAIEmbeddings:
 
     @property
     def _server(self) -> Server:
-        return replace(server_of(self), settings="embedder")
+        return replace(server_of(self), settings="the embedder")
 
     @property
     def _queries(self) -> _Side:
@@ -189,7 +189,7 @@ class OpenAIEmbeddings:
             if n_dimensions not in (None, vectors.shape[1]):
                 raise Malformed(
                     f"vectors of {vectors.shape[1]} dimensions, expected {n_dimensions} as in the first reply. The "
-                    "model behind this name may have changed. Choose another run.store_dir (docs/troubleshooting.md)"
+                    "model behind this name may have changed. Choose another run.store_dir (docs/troubleshooting.md)."
                 )
             return vectors
 

@@ -68,7 +68,7 @@ class DrawnExamples:
                 raise DataError(
                     f"examples: got {len(picked)} examples for sample {sample.id!r} from {len(pool)} samples of the "
                     f"examples' data set, expected examples.n={self.n} of its kind ({sample.kind.value}), with a "
-                    "reference and gold in the corpus, outside its cluster, of at most "
+                    "reference and gold in the corpus, outside its group of dependent samples, of at most "
                     f"examples.max_tokens={self.max_tokens} tokens. Lower n, raise max_tokens, or use another split."
                 )
             chosen[row] = picked

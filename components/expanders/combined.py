@@ -26,7 +26,7 @@ class Combined:
         """Return error messages for names that are unknown, repeated or missing."""
         problems = unknown_names(self.use, self.known)
         if not self.use or len(set(self.use)) < len(self.use):
-            problems.append(f"use: got {list(self.use)}, expected names, each once")
+            problems.append(f"use: got {list(self.use)}, expected at least one name, each once")
         return problems
 
     def __hash__(self) -> int:

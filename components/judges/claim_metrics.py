@@ -68,7 +68,7 @@ class ClaimMetrics:
         """Return error messages for unknown names, missing placeholders in prompts, and numbers below 1."""
         problems = unknown_names(self.use, tuple(CLAIM_METRICS))
         if not self.use or len(set(self.use)) < len(self.use):
-            problems.append(f"use: got {list(self.use)}, expected names, each once")
+            problems.append(f"use: got {list(self.use)}, expected at least one name, each once")
         return list(dict.fromkeys([*problems, *self._extractor.problems(), *self._checker.problems()]))
 
     @property

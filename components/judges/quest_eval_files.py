@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from components.datasets.json_fields import name_kind
 from components.errors import DataError
 from components.identified_files import note_identified
+from components.json_value import name_kind
 
 _SUFFIX = "_quest_gt_save.json"
 _SUBSETS = {
@@ -78,7 +78,9 @@ def _entries(file: Path) -> Mapping[str, object]:
     try:
         value = json.loads(file.read_bytes())
     except (RecursionError, ValueError) as error:
-        raise DataError(f"{file}: not JSON ({error}), expected published questions. Fetch the file again.") from error
+        raise DataError(
+            f"{file}: is not JSON ({error}), expected published questions. Fetch the file again."
+        ) from error
     if not isinstance(value, dict):
         raise DataError(f"{file}: got a {name_kind(value)}, expected an object of entries by ID")
     return value

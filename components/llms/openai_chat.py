@@ -130,7 +130,7 @@ class OpenAIChat:
         if unanswered:
             log.warning(
                 "%s returned fewer completions than requested: the other %d are requested one by one "
-                "(llm.completions_per_request=1 is as fast)",
+                "(completions_per_request=1 is as fast)",
                 host_of(self.base_url),
                 len(unanswered),
             )

@@ -102,7 +102,7 @@ class VllmChat:
             return [f"command: {self.command!r} is not executable. Allow it with: chmod +x {shlex.quote(str(program))}"]
         return [
             f"command: the program {self.command!r} does not exist. Install vLLM in a separate environment (python -m "
-            "venv ~/vllm && ~/vllm/bin/pip install vllm) and set llm.command=~/vllm/bin/vllm"
+            "venv ~/vllm && ~/vllm/bin/pip install vllm) and set command to ~/vllm/bin/vllm"
         ]
 
     def _command(self, port: int) -> list[str]:

@@ -46,7 +46,7 @@ def key_problems(variable: str) -> list[str]:
                 "itself"
             ]
         return [
-            f"api_key_env: the environment variable {variable} is not set. Set it (export {variable}=...), name "
+            f"api_key_env: the environment variable {variable} is not set. Set it (export {variable}=...), choose "
             'another variable, or use api_key_env="" for a server without a key.'
         ]
     if not (key.isascii() and key.isprintable()):

@@ -83,4 +83,4 @@ def _decoder(encoding: str) -> _Decoder | None:
         return None
     if name in ("gzip", "x-gzip", "deflate"):
         return _Decoder()
-    raise Malformed(f"a body with the encoding {encoding!r}, accepted were {ACCEPTED}")
+    raise Malformed(f"a body in encoding {encoding!r}, which the request did not accept (it accepts {ACCEPTED})")

@@ -145,7 +145,7 @@ class Connection:
                 if location is None:
                     return reply, await read_body(reply, max_bytes)
                 address = next_address(address, reply.status, location)
-        raise Redirected(reply.status, f"redirects more than {MAX_REDIRECTS} times. Check the path of base_url")
+        raise Redirected(reply.status, f"redirects more than {MAX_REDIRECTS} times. Check the path of base_url.")
 
     async def _is_encrypted(self) -> bool:
         """Return True if a server that breaks off at http:// begins a TLS handshake. It gets no request.

@@ -264,7 +264,7 @@ def _story(error: Exception) -> str:
         case TooLarge():
             return f"a reply that is too large, and was not read: {error}"
         case Malformed():
-            return f"a reply that is not what was requested: {error}"
+            return f"unexpected reply: {error}"
         case TimeoutError():
             return "no reply within timeout_s"
     return f"{type(error).__name__}: {error}"

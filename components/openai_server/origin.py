@@ -32,7 +32,7 @@ def next_address(address: str, status: int, location: str) -> str:
             ),
         )
     if status == _ASKS_FOR_A_PAGE:
-        raise Redirected(status, f"{here} redirects to a page, expected an answer. Check the path of base_url")
+        raise Redirected(status, f"{here} redirects to a page, expected an answer. Check the path of base_url.")
     return target
 
 

@@ -99,7 +99,7 @@ def in_order(items: list[dict[str, Json]], n_expected: int, *, without_indexes: 
     indexes = [item.get("index", 0) for item in items]
     are_numbers = all(isinstance(index, int | float) and not isinstance(index, bool) for index in indexes)
     if not are_numbers or sorted(indexes) != list(range(n_expected)):
-        raise Malformed(f"results with the indexes {preview(indexes)}, expected 0 to {n_expected - 1}")
+        raise Malformed(f"results with indexes {preview(indexes)}, expected 0 to {n_expected - 1}, each once")
     return [item for _, item in sorted(zip(indexes, items, strict=True), key=lambda pair: pair[0])]
 
 

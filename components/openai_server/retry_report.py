@@ -18,15 +18,15 @@ _EARLIER_S = 5.0
 """Seconds by which waits of concurrent requests differ, so that one message covers them."""
 
 _ADVICE = {
-    ErrorClass.TIMEOUT: "If the server is slow, raise {0}.timeout_s or lower {0}.concurrency",
-    ErrorClass.RATE_LIMIT: "Set {0}.max_requests_per_minute or {0}.max_tokens_per_minute to the account's limits, or "
-    "lower {0}.concurrency.",
-    ErrorClass.CONNECTION: "If the server is overloaded, lower {0}.concurrency. If it moved, correct its address.",
+    ErrorClass.TIMEOUT: "If the server is slow, raise timeout_s of {0}, or lower its concurrency",
+    ErrorClass.RATE_LIMIT: "Set max_requests_per_minute or max_tokens_per_minute of {0} to the account's limits, or "
+    "lower its concurrency.",
+    ErrorClass.CONNECTION: "If the server is overloaded, lower the concurrency of {0}. If it moved, correct base_url.",
 }
-_OF_BATCHES = frozenset({"embedder", "reranker"})
+_OF_BATCHES = frozenset({"the embedder", "the reranker"})
 """Groups whose requests hold `batch_size` texts."""
 
-_OTHERWISE = "If this continues, see the server's log. {0}.max_retries and {0}.backoff_s control the retries."
+_OTHERWISE = "If this continues, see the server's log. max_retries and backoff_s of {0} control the retries."
 
 
 class RetryReport:
@@ -86,10 +86,10 @@ class RetryReport:
             line = [f"{endpoint}: {reason}" if is_first or is_long else f"{endpoint}: {self._counts(seconds)}"]
             commonest = self._again.most_common(1)[0][0]
             advice = _ADVICE.get(commonest, _OTHERWISE).format(settings)
-            if commonest is ErrorClass.RATE_LIMIT and settings == "retriever":
+            if commonest is ErrorClass.RATE_LIMIT and settings == "the retriever":
                 advice = "Lower retriever.concurrency"  # it has no limits per minute
             if commonest is ErrorClass.TIMEOUT and settings in _OF_BATCHES:
-                advice += f" or {settings}.batch_size"
+                advice += " or batch_size"
             log.warning("%s", ". ".join([*line, *([n_at_once] if n_at_once else []), advice]))
             self._reported_at, self._n_answered = now, 0
             self._again.clear()

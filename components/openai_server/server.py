@@ -37,6 +37,8 @@ from components.openai_server.session import NotSent, Session
 from components.records import Answer, ErrorClass, Request
 
 _MAX_WAIT_S = 120.0
+_MAX_NAMED_WAIT_S = 600.0
+"""A longer delay than this is not waited for: Azure names a day for a prompt above its limit per minute."""
 _MAX_LIMIT_DOUBLINGS = 4
 """Doublings of the delay after rate limits. Longer waits would miss the end of the limit's minute by as much."""
 _MAX_OWN_DOUBLINGS = 2
@@ -79,8 +81,8 @@ class Server:
     is_free: bool = False
     if_refused: str = "start the server, or give its address as base_url"
     """Advice if no server listens at `base_url`."""
-    settings: str = "llm"
-    """Configuration group of the fields, for messages that name them."""
+    settings: str = "the model (llm, judge.llm, ...)"
+    """Words for the component in messages that name its fields."""
     key_scheme: str = "Bearer"
     """Scheme of HTTP authentication for the key: see `Connection`."""
 
@@ -182,7 +184,7 @@ class Server:
                 return refusal
             except Exception as error:  # noqa: BLE001 - the caller decides what a failure means
                 attempts.count(error, breaker.health.window.refusals.n_answered)
-                if not (is_temporary(error) and breaker.is_worth_a_retry(error) and self._may_retry(attempts, breaker)):
+                if not self._may_retry(error, attempts, breaker):
                     text = self._error_text(error, attempts, breaker)
                     breaker.record_failure(error, text)
                     return Failed(text, class_of(error))
@@ -195,13 +197,18 @@ class Server:
                 breaker.record_success()
                 return result
 
-    def _may_retry(self, attempts: "_Attempts", breaker: Breaker) -> bool:
-        """Return False after too many failures, or if the account has answered no request of any call for long.
+    def _may_retry(self, error: Exception, attempts: "_Attempts", breaker: Breaker) -> bool:
+        """Return False if another attempt is useless, after too many failures, or if the account has answered no
+        request of any call for long.
 
         A request that is refused again and again while others are answered may never fit the account's limits.
         """
+        if not (is_temporary(error) and breaker.is_worth_a_retry(error)):
+            return False
         if not attempts.is_limited:
             return attempts.n_failed <= self.max_retries
+        if (retry_after_s(error) or 0.0) > _MAX_NAMED_WAIT_S:
+            return False
         refusals = breaker.health.window.refusals
         n_rounds = (refusals.n_answered - attempts.n_answered_before) / self.concurrency
         max_rounds = _MAX_ROUNDS_IF_LARGEST if attempts.n_tokens > refusals.largest else _MAX_ROUNDS
@@ -221,7 +228,9 @@ class Server:
         if attempts.is_limited:
             own_s = self._doubled(attempts.n_limited - 1, _MAX_OWN_DOUBLINGS)
             n_tests = session.breaker.health.window.refusals.n_in_a_row - 1
-            if n_tests > 0:
+            if attempts.n_limited > self.max_retries and n_tests <= 0:
+                held_s = 0.0  # others are answered, so the delay may concern this request alone
+            elif n_tests > 0:
                 held_s = max(server_s, self._doubled(n_tests - 1, _MAX_LIMIT_DOUBLINGS))
         if held_s > 0:
             session.limiter.hold(session.account, held_s)
@@ -234,9 +243,9 @@ class Server:
     def _report(self, error: Exception, attempts: "_Attempts", breaker: Breaker, wait_s: float) -> None:
         limit = breaker.health.window.limit(self.concurrency)
         in_s = f" in {wait_s:.0f} s" if wait_s >= LONG_WAIT_S else ""
-        timeout = f", {self.settings}.timeout_s={self.timeout_s:g}" if is_too_slow(error) else ""
+        timeout = f", timeout_s={self.timeout_s:g}" if is_too_slow(error) else ""
         number = "1 concurrent request" if limit == 1 else f"{limit} concurrent requests"
-        at_once = f"It gets {number} instead of {self.settings}.concurrency={self.concurrency}"
+        at_once = f"It gets {number} instead of concurrency={self.concurrency}"
         breaker.health.retries.record_retry(
             f"{self.model} at {host_of(self.base_url)}",
             f"{message_of(error, secret=key_in(self.api_key_env))} ({attempts}{timeout}); retrying{in_s}",
@@ -249,20 +258,22 @@ class Server:
     def _error_text(self, error: Exception, attempts: "_Attempts", breaker: Breaker) -> str:
         message = message_of(error, secret=key_in(self.api_key_env))
         text = f"{self.model} at {host_of(self.base_url)}: {message} ({attempts})"
-        if attempts.is_limited:
+        if attempts.is_limited and (delay_s := retry_after_s(error) or 0.0) > _MAX_NAMED_WAIT_S:
+            text += f"; the server asks for a delay of {delay_s:,.0f} s"
+        elif attempts.is_limited and breaker.health.window.refusals.seconds >= 1:
             text += f"; the account has answered no request for {breaker.health.window.refusals.seconds:.0f} s"
         if isinstance(error, Refused):
             text += f"; no server listens there: {self.if_refused}"
         if isinstance(error, PlainHttp):
-            text += f"; the server speaks HTTP. Use http:// in {self.settings}.base_url"
+            text += "; the server speaks HTTP. Use http:// in base_url"
         if isinstance(error, Encrypted):
-            text += f"; the server speaks TLS. Use https:// in {self.settings}.base_url"
+            text += "; the server speaks TLS. Use https:// in base_url"
         if isinstance(error, CertificateExpired):
             text += "; the server's certificate has expired. Renew it there."
         elif isinstance(error, Untrusted):
             text += (
                 f"{_unread_authorities()}. Set SSL_CERT_FILE to a file with the certificate of the authority that "
-                f"signed it, or {self.settings}.base_url to the host that the certificate names."
+                f"signed it, or base_url to the host that the certificate names."
             )
         return text
 

@@ -89,7 +89,7 @@ class HttpPipeline:
             self.max_requests_per_minute,
             self.max_tokens_per_minute,
             if_refused="start the pipeline, or give its address as pipeline.url",
-            settings="pipeline",
+            settings="the pipeline",
         )
 
     async def _ask(self, session: Session, request: Request) -> Answer:

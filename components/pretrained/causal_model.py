@@ -100,7 +100,7 @@ class CausalModel:
             except torch.OutOfMemoryError as error:
                 raise ComponentError(
                     f"batch_tokens: a batch of {max_tokens} tokens does not fit into the memory of {network.device}. "
-                    f"Try {max(max_tokens // 2, 1)} ({str(error).partition('. ')[0]})"
+                    f"Try {max(max_tokens // 2, 1)} ({str(error).partition('. ')[0]})."
                 ) from error
 
     def _batch(self, batch: Sequence[tuple[int, ModelPrompt]], drawing: Drawing) -> list[GeneratedText]:

@@ -109,7 +109,7 @@ def explain_out_of_memory(batch_tokens: int, device: "torch.device") -> Iterator
     except torch.OutOfMemoryError as error:
         raise ComponentError(
             f"batch_tokens: a batch of {batch_tokens} tokens does not fit into the memory of {device}. Try "
-            f"{max(batch_tokens // 2, 1)} ({str(error).partition('. ')[0]})"
+            f"{max(batch_tokens // 2, 1)} ({str(error).partition('. ')[0]})."
         ) from error
 
 

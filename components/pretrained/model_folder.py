@@ -59,7 +59,7 @@ def model_problems(model: str, revision: str) -> list[str]:
         return [got if revision else f"{got}. If a local folder is meant: {Path(model).absolute()} does not exist"]
     problems = []
     if revision:
-        problems.append(f"revision: got {revision!r}, but {folder} is a local folder. Set revision=''")
+        problems.append(f"revision: got {revision!r}, but {folder} is a local folder. Set revision=''.")
     if not folder.is_dir():
         problems.append(f"model: the folder {folder} does not exist")
     elif not any(True for pattern in WEIGHTS for _ in folder.rglob(pattern)):
@@ -179,7 +179,7 @@ def reading_files(model: str, revision: str, *, trusted: bool = False) -> Iterat
             f"{' or '.join(WEIGHTS)}; without a network, set `model` to a local folder with its files"
         )
         raise ComponentError(
-            f"model {model!r} cannot be loaded ({type(error).__name__}: {reason}): {advice}"
+            f"model {model!r} cannot be loaded ({type(error).__name__}: {reason}), {advice}"
         ) from error
     if missing:
         raise ComponentError(

@@ -78,7 +78,7 @@ def load_static_table(model: str, revision: str) -> StaticTable:
     else:
         raise ComponentError(
             f"model {model!r} has the tensors {', '.join(sorted(tensors)[:3])}, expected a table of static embeddings "
-            "('embeddings' or 'embedding.weight'). For other models set embedder=sentence_transformers"
+            "('embeddings' or 'embedding.weight'). For other models set embedder=sentence_transformers."
         )
     # Not the size of the vocabulary: its ids may have gaps, and SciPy does not check the bounds of the table.
     n_ids = 1 + max(tokenizer.get_vocab().values(), default=-1)

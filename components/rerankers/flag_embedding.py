@@ -36,7 +36,7 @@ def load_flag_reranker(
 
     resolved_device = torch_device(device)
     if dtype is Dtype.FLOAT16 and resolved_device == "cpu":
-        raise ComponentError(f"dtype: float16 requires a GPU with {class_name}. Use float32")
+        raise ComponentError(f"dtype: float16 requires a GPU with {class_name}. Use float32.")
     precision = {"use_fp16": dtype is Dtype.FLOAT16} | ({"use_bf16": True} if dtype is Dtype.BFLOAT16 else {})
     with loading(model, revision):
         folder = str(_folder(model, revision))

@@ -107,7 +107,7 @@ class RerankApi:
 
     @property
     def _server(self) -> Server:
-        return replace(server_of(self), settings="reranker")
+        return replace(server_of(self), settings="the reranker")
 
     def _batches(self, texts: Sequence[TextPair], is_stored: Sequence[bool]) -> Iterator[_Batch]:
         """Yield batches of pairs to send. `texts` must be sorted by query."""

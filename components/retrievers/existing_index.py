@@ -9,10 +9,9 @@ from typing import ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.datasets.json_fields import name_kind
 from components.errors import ComponentError
 from components.fields import runtime_only
-from components.json_value import Json
+from components.json_value import Json, name_kind
 from components.openai_server.access import key_problems, url_problems
 from components.protocols import Embedder, Fusion
 from components.records import IndexedText

@@ -104,5 +104,5 @@ class HttpRetriever:
             self.api_key_env,
             is_free=True,
             if_refused="start the search, or give its address as retriever.url",
-            settings="retriever",
+            settings="the retriever",
         )

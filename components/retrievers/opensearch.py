@@ -108,7 +108,7 @@ class SearchServer(ExistingIndex):
             self.api_key_env,
             is_free=True,
             if_refused="start the server, or give its address as retriever.base_url",
-            settings="retriever",
+            settings="the retriever",
             key_scheme=self.scheme,
         )
 
@@ -116,7 +116,7 @@ class SearchServer(ExistingIndex):
 def _hits_in(content: Json) -> list[Json]:
     """Return the hits of a reply. Raises Malformed for another reply, or one that lacks hits of some shards."""
     if not isinstance(content, Mapping) or not isinstance(content.get("hits"), Mapping):
-        raise Malformed("the reply has no hits")
+        raise Malformed("the reply has no object `hits`")
     if content.get("timed_out"):
         raise Malformed("the search timed out on the server, and its reply lacks hits")
     shards = content.get("_shards")
@@ -124,5 +124,5 @@ def _hits_in(content: Json) -> list[Json]:
         raise Malformed(f"{shards['failed']} of {shards.get('total')} shards failed, and the reply lacks their hits")
     hits = content["hits"].get("hits")
     if not isinstance(hits, list):
-        raise Malformed("the reply has no list of hits")
+        raise Malformed("the reply has no list `hits.hits`")
     return hits

@@ -72,7 +72,7 @@ class Pgvector(ExistingIndex):
         elif not key_in(self.dsn_env):
             problems.append(
                 f"dsn_env: the environment variable {self.dsn_env} is not set. Set it "
-                f"(export {self.dsn_env}=postgresql://USER:PASSWORD@HOST/DATABASE), or name another one."
+                f"(export {self.dsn_env}=postgresql://USER:PASSWORD@HOST/DATABASE), or choose another variable."
             )
         elif problem := _problem_of(key_in(self.dsn_env)):
             problems.append(

@@ -96,7 +96,7 @@ class Bm25:
         if not 0 <= self.max_share_without_hits <= 1:
             problems.append(f"max_share_without_hits: got {self.max_share_without_hits}, expected a share in [0, 1]")
         if self.backend is Backend.RANK_BM25 and self.formula is not Formula.OKAPI:
-            problems.append("formula: backend rank_bm25 supports only okapi. Set formula=okapi")
+            problems.append("formula: backend rank_bm25 supports only okapi. Set formula=okapi.")
         if self.backend is Backend.RANK_BM25 and importlib.util.find_spec("rank_bm25") is None:
             problems.append(f"backend: {_MISSING}")
         return problems
@@ -177,7 +177,8 @@ class Bm25:
                 f"{queries.texts[int(without[0])][:60]!r}, expected at most "
                 f"{self.max_share_without_hits:.0%}. The tokenizer ({type(self.tokenizer).__name__}) may not fit the "
                 "language. Set language=en for English, zh for Chinese, multi for several in one corpus. If such "
-                "queries are expected, set retriever.sparse_index.max_share_without_hits=1"
+                "queries are expected, set max_share_without_hits=1 of this index (retriever.sparse_index, or "
+                "retriever.searches.NAME.sparse_index)."
             )
 
 

@@ -100,7 +100,7 @@ class Worker:
         except StageFailed as failure:
             raise failure.__cause__ or failure from None
         for damage in self._damaged:
-            log.warning("damaged in the store, computed again: %s", damage)
+            log.warning("%s; the result is computed again", damage)
         self._warn_of_hidden_values()
 
     def _n_hidden(self) -> Counter[str]:

@@ -192,7 +192,7 @@ def _require_no_other_choice(launcher: Launcher, one_at_a_time: bool, max_batch_
         if is_set
     ]
     if not isinstance(launcher, GridLauncher):
-        problems.append("search: one process must see all cells. Use hydra/launcher=grid, or search=none")
+        problems.append("search: one process must see all cells. Use hydra/launcher=grid, or search=none.")
     if problems:
         raise ConfigError(problems)
 
@@ -214,7 +214,7 @@ def _check(batches: Sequence[Sequence[Sequence[str]]], composer: JobComposer) ->
             raise ConfigError(
                 [
                     "run.report: needs hydra/launcher=grid, because other launchers run each cell by itself. Leave it "
-                    "out, and write the report afterwards: python -m analysis report SWEEP"
+                    "out, and write the report afterwards: python -m analysis report SWEEP."
                 ]
             )
 

@@ -55,7 +55,7 @@ def run_overrides(overrides: Sequence[str], config_dir: str | Path | None) -> Lo
     except (HydraException, OmegaConfBaseException, RecursionError) as error:
         raise ConfigError(_problems(explain_error(error, overrides))) from error
     except OSError as error:
-        raise StoreError(f"run.results_dir: cannot write to it: {error}. Choose another run.results_dir") from error
+        raise StoreError(f"run.results_dir: cannot write to it: {error}. Choose another run.results_dir.") from error
     assert jobs.folder is not None
     is_planned_only = not (jobs.folder / "sweep.json").exists()
     return LoadedSweep(jobs.folder, ()) if is_planned_only else load(jobs.folder)

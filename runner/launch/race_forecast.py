@@ -27,7 +27,7 @@ def race_lines(cells: Sequence[PlannedCell], race: PlannedRace | None, results_d
     """
     if race is None:
         if cells[0].request.cell.race.enabled:
-            yield "race: no cell asks a language model, so there is nothing to save: all cells run to their end"
+            yield "race: no cell calls a language model, so a race saves nothing: every cell answers all samples"
         return
     n, rules = len(race.rows), race.settings.rules
     yield (

@@ -60,7 +60,7 @@ def plan_race(
     if not settings.enabled:
         return None
     if is_part:
-        raise ConfigError(["race: one process must see all cells. Use hydra/launcher=grid, or race=none"])
+        raise ConfigError(["race: one process must see all cells. Use hydra/launcher=grid, or race=none."])
     asks = {cell.cell_id: any(stage.n_requests for stage in cell.graph.result.upstream()) for cell in cells}
     if not any(asks.values()):
         _require_computed(cells, settings.metric)
@@ -70,7 +70,7 @@ def plan_race(
     metrics = PlannedMetrics(cells, cells[0].graph.data, store)
     planned = named_metric(metrics, settings.metric, headline, "race.metric")
     if planned is None:
-        raise ConfigError(["race: no sample can have a value of a metric that ranks cells. Use race=none"])
+        raise ConfigError(["race: no sample can have a value of a metric that ranks cells. Use race=none."])
     if problems := list(_metric_problems(planned)):
         raise ConfigError(problems)
     racing = tuple(sorted(planned.cells, key=lambda cell: cell.cell_id))
@@ -137,7 +137,7 @@ def _draw(seed: int, sample: Sample) -> bytes:
 
 def _metric_problems(planned: PlannedMetric) -> Iterator[str]:
     """Yield the reasons why cells cannot race by a metric."""
-    metric, remedy = planned.metric, "Name another one, such as race.metric=rouge_l, or set race=none"
+    metric, remedy = planned.metric, "Choose another metric, such as race.metric=rouge_l, or set race=none."
     prefix = f"race.metric: {planned.name}"
     if isinstance(metric, JudgedMetric):
         yield (

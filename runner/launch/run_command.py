@@ -91,9 +91,7 @@ def _check_flags(arguments: Sequence[str]) -> None:
         flags = " and ".join(f"--{name}" for name in modes)
         raise ConfigError([f"{flags} are mutually exclusive. Use one of them."])
     if given.resolve and not (given.cfg or given.help):
-        raise ConfigError(
-            ["--resolve shows a configuration with its references resolved, expected --cfg job --resolve"]
-        )
+        raise ConfigError(["--resolve: requires --cfg, whose references it resolves. Use --cfg job --resolve."])
     refuse_stray_words(given.overrides)
 
 
@@ -173,5 +171,5 @@ def run_hydra() -> None:
             name = shorten_masked(repr(error.filename), _MAX_QUOTED_CHARACTERS)
             say_error(f"{name}: a path or an option of a group that is too long for the file system. Shorten it.")
             sys.exit(EXIT_NOT_RUN)
-        say_error(f"run.results_dir: cannot write to it: {error}. Choose another run.results_dir")
+        say_error(f"run.results_dir: cannot write to it: {error}. Choose another run.results_dir.")
         sys.exit(EXIT_NOT_RUN)

@@ -100,7 +100,8 @@ def plan_search(cells: Sequence[PlannedCell], space: SearchSpace, headline: str,
         larger = planned.metric.larger_is_better if planned else None
         if planned is None or not len(planned.rows):
             problems.append(
-                f"search: no sample can have a value of {name or 'a metric that ranks cells'}. Use search=none"
+                f"search: no sample can have a value of {name or 'a metric that ranks cells'}. Choose another "
+                "metric with search.objectives, or set search=none."
             )
         elif larger is None:
             problems.append(
@@ -143,7 +144,10 @@ def _objective_problems(cells: Sequence[PlannedCell], objectives: Sequence[Objec
     if _COST in names:
         stages = [stage for cell in cells for stage in cell.graph.result.upstream()]
         if not any(stage.n_requests for stage in stages):
-            yield "search.objectives: no cell asks a language model, so none has a cost. Use context_tokens or seconds."
+            yield (
+                "search.objectives: no cell calls a language model, so no cell has a cost. Use context_tokens or "
+                "seconds."
+            )
         for model in unpriced_models(stages, config.prices):
             yield f"search.objectives: the price of {model} is not known. Add it to your price list (docs/models.md)"
 

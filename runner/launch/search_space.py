@@ -130,7 +130,10 @@ def read_space(
             searched.append(SearchAxis(keys, steps, ordered.issuperset(keys), text))
     if not searched:
         raise ConfigError(
-            ["search: no axis has several values. Name some, as in chunk.size=interval(64,1024) retriever=bm25,hybrid"]
+            [
+                "search: no axis has several values. Give an axis several, as in chunk.size=interval(64,1024) "
+                "retriever=bm25,hybrid."
+            ]
         )
     fixed = {key: choices[0] for key, choices in axes.items() if len(choices) == 1}
     return SearchSpace(tuple(searched), fixed, tuple(axes))

@@ -150,7 +150,7 @@ def start_sweep(
     try:
         requests = check_jobs(jobs)
         if requests[0].cell.search.enabled and search is None:
-            raise ConfigError(["search: got a single cell. Add -m and several values of some axis, or search=none"])
+            raise ConfigError(["search: got a single cell. Add -m and several values of some axis, or search=none."])
         trust(requests[0].cell.run.plugins)
         return RunningSweep(requests, sweep_id, overrides, make_console(), keep, search=search, is_part=is_part).run()
     finally:
@@ -437,7 +437,7 @@ class RunningSweep:
                     self._hidden.add(run)
                     progress.record_end(run.key, run.kind, 0.0 if run.reused else run.seconds)
                     for damage in run.damaged:
-                        self._console.print(f"damaged in the store, computed again: {damage}")
+                        self._console.print(f"{damage}; the result is computed again")
                     if run.key in by_result:
                         self._finish_cell(by_result[run.key], runs)
                         progress.cell_finished()

@@ -32,7 +32,7 @@ def require_named_server(tracking_uri: str, address: str) -> None:
     """
     if urlparse(tracking_uri).scheme in _LOCAL_SCHEMES and urlparse(address).scheme not in _FOLDERS_AND_BUCKETS:
         raise DataError(
-            f"the database sends artifacts to a server, {mask_text(address)}. Name that server as the tracking URI, "
+            f"the database sends artifacts to a server, {mask_text(address)}. Use that server as the tracking URI, "
             "or move the database away. The next sweep creates a new one."
         )
 

@@ -50,7 +50,7 @@ def open_client(uri: str) -> Client:
             _close(MlflowClient(f"{_SQLITE}{unfinished}"))
     for path in (file, file.parent):  # SQLite creates a journal next to the database
         if not os.access(path, os.W_OK):
-            raise DataError(f"{path}: no write permission. Make it writable (chmod g+w), or name another database.")
+            raise DataError(f"{path}: no write permission. Make it writable (chmod g+w), or choose another database.")
     try:
         return MlflowClient(uri)
     except Exception as error:

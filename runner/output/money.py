@@ -102,7 +102,7 @@ def bound_lines(plan: Plan, budget: Budget, prices: Prices) -> list[str]:
     shows_cost = bool(cost or (charged and not unpriced))
     text = f"at most about {_tokens_text(by_model, prices, shows_cost=shows_cost)}"
     if repeated != by_model:
-        text += f" ({_tokens_text(repeated, prices, shows_cost=shows_cost)} with repeats of unreadable replies)"
+        text += f" ({_tokens_text(repeated, prices, shows_cost=shows_cost)} with retries of unreadable replies)"
     if unpriced:
         text += f"; the cost of {', '.join(unpriced)} is unknown: no price list names it"
     if len(bounded) < len(counts):

@@ -128,7 +128,7 @@ def _stages(kinds: Sequence[KindCount]) -> Table:
 
 def _groups(requests: Sequence[RequestCount]) -> Table:
     """Build the table of requests and tokens by judge. Equal requests of two judges count in the first one."""
-    table = Table("requests for", "by", "requests", "with repeats", "tokens", box=None, padding=(0, 2, 0, 0))
+    table = Table("requests for", "by", "requests", "with retries", "tokens", box=None, padding=(0, 2, 0, 0))
     for column in table.columns[2:]:
         column.justify = "right"
     for kind in requests:
@@ -155,7 +155,7 @@ def _requests_for_purpose(requests: RequestCount) -> str:
     text = f"{at_most}{count(requests.n_requests, 'request')} for {requests.title}"
     if requests.n_with_repeats == requests.n_requests:
         return text
-    return f"{text} (at most {requests.n_with_repeats:,} with repeats of unreadable replies)"
+    return f"{text} (at most {requests.n_with_repeats:,} with retries of unreadable replies)"
 
 
 _LEFT_OUT = {

@@ -198,7 +198,9 @@ def show_subsets(console: Console, metrics: Sequence[str], ordered: Sequence[Cel
     if console.measure(table, options=console.options.update(width=10_000)).maximum <= console.width:
         console.print(table)
         if any(cell.value(name, MACRO) != values_by_cell[cell.cell_id].get(MACRO) for cell in ordered[:_MAX_ROWS]):
-            console.print(f"[dim]no {MACRO} of cells that lack a subset: it would be a mean over other subsets[/]")
+            console.print(
+                f"[dim]cells without a value in every subset have no {MACRO}, because it would average other subsets[/]"
+            )
 
 
 def _values_by_subset(cell: CellResult, metric: str, columns: Sequence[str]) -> dict[str, float | None]:
@@ -225,7 +227,7 @@ def _leaderboard(
     for name in ("cell", *(axes if base is None else ["changed"])):
         table.add_column(name, no_wrap=True)
     if common.by_cell:
-        table.add_column(f"{metrics[0]} of {common.n:,} common", justify="right", no_wrap=True)
+        table.add_column(f"{metrics[0]} (n={common.n:,} common)", justify="right", no_wrap=True)
     for i, name in enumerate(metrics):
         table.add_column(f"{name} [dim]95% interval[/]" if i == 0 else name, justify="right", no_wrap=True)
     sound = [cell for cell in ordered if cell.status == OK] or ordered

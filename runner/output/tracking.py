@@ -43,8 +43,8 @@ def wrong_file(uri: str) -> str:
     if not mark:
         return ""
     return (
-        f"MLflow would open another file than {named}, because of the {mark} in it. Name a database in another folder "
-        f"({_DATABASE}/FOLDER/mlflow.db)"
+        f"MLflow would open another file than {named}, because of the {mark} in it. Choose a database in another "
+        f"folder ({_DATABASE}/FOLDER/mlflow.db)"
     )
 
 

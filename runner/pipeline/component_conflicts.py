@@ -80,7 +80,7 @@ def combination_problems(
         if n_rankings > 1 and searches(retriever):
             problems.append(
                 f"retriever.fusion: got none for {n_rankings} rankings ({len(retriever.arms)} searches x "
-                f"{len(expander.variants)} variants of the query), expected a fusion. See retriever=hybrid"
+                f"{len(expander.variants)} variants of the query), expected a fusion. See retriever=hybrid."
             )
     if retriever is not None and searches(retriever):
         problems += _search_problems(retriever, expander, iterative, history, header)

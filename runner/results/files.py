@@ -164,13 +164,13 @@ def read_sweep(sweep_dir: Path) -> SweepResult:
     try:
         require_sweep_numbers(sweep)
     except TypeError as error:
-        raise DataError(f"{sweep_dir / 'sweep.json'}: not a result file ({error})") from error
+        raise DataError(f"{sweep_dir / 'sweep.json'}: is not a result file ({error})") from error
     if any(not isinstance(cell.get("cell_id"), str) for cell in sweep.cells):
-        raise DataError(f"{sweep_dir / 'sweep.json'}: not a result file (cells: one has no cell_id)")
+        raise DataError(f"{sweep_dir / 'sweep.json'}: is not a result file (cells: one has no cell_id)")
     if any(not isinstance(cell.get("axes", {}), dict) for cell in sweep.cells):
-        raise DataError(f"{sweep_dir / 'sweep.json'}: not a result file (cells: the axes of one are not an object)")
+        raise DataError(f"{sweep_dir / 'sweep.json'}: is not a result file (cells: the axes of one are not an object)")
     if repeated := [name for name, n in Counter(cell["cell_id"] for cell in sweep.cells).items() if n > 1]:
-        raise DataError(f"{sweep_dir / 'sweep.json'}: not a result file (cells: {repeated[0]!r} is listed twice)")
+        raise DataError(f"{sweep_dir / 'sweep.json'}: is not a result file (cells: {repeated[0]!r} is listed twice)")
     return sweep
 
 
@@ -224,10 +224,10 @@ def _read(path: Path, kind: type[T]) -> T:
     except OSError as error:
         raise DataError(
             f"{path}: cannot be read ({error.strerror}). Make it readable as the user who owns it, or run the "
-            "sweep's command again with another run.results_dir"
+            "sweep's command again with another run.results_dir."
         ) from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise DataError(f"{path}: not a result file ({error})") from error
+        raise DataError(f"{path}: is not a result file ({error})") from error
 
 
 def _refuse_constant(constant: str) -> None:

@@ -29,7 +29,7 @@ class CorpusTexts:
         """
         if document_id not in self._place:
             raise DataError(
-                f"document {document_id}: not in the corpus of the cell. Run the sweep's command again: "
+                f"document {document_id}: is not in the corpus of the cell. Run the sweep's command again: "
                 "finished work is cached."
             )
         text: str = self._texts[self._place[document_id]].as_py()

@@ -92,7 +92,7 @@ def read_live(sweep_dir: Path, sweep: SweepResult) -> LiveSweep:
     try:
         spent = read_spent(sweep_dir / progress.ledger).facts(progress.currency)
     except (ValueError, OverflowError) as error:
-        raise DataError(f"{sweep_dir / progress.ledger}: not the spending of a sweep ({error})") from error
+        raise DataError(f"{sweep_dir / progress.ledger}: is not the spending of a sweep ({error})") from error
     return LiveSweep(RUNNING if _is_alive(sweep_dir, progress) else KILLED, progress, spent)
 
 
@@ -115,7 +115,7 @@ def _read_progress(path: Path) -> Progress | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
-        raise DataError(f"{path}: not the progress of a sweep ({error})") from error
+        raise DataError(f"{path}: is not the progress of a sweep ({error})") from error
     return progress
 
 

@@ -147,7 +147,7 @@ class LoadedSweep:
         """
         if self.lacks_quality:
             raise DataError(
-                f"{self.name}: no cell is the best. {NO_QUALITY}. Name a cell by its values, such as retriever=bm25."
+                f"{self.name}: no cell is the best. {NO_QUALITY}. Choose a cell by its values, such as retriever=bm25."
             )
         return self.headline_metric()
 
@@ -291,7 +291,7 @@ def _find_subset(subset: str, subsets: Iterable[str], cells: Iterable[CellResult
     if len(matches) == 1:
         return matches[0]
     if matches:
-        raise DataError(f"{text}: several subsets are called {subset!r}: {', '.join(matches)}. Name one of them.")
+        raise DataError(f"{text}: several subsets are called {subset!r}: {', '.join(matches)}. Use one of these names.")
     raise DataError(f"{text}: got the subset {subset!r}, expected one of {_list_names(names, subset)}")
 
 

@@ -68,8 +68,8 @@ def financerag_lines(rankings: Sequence[SampleRanking], depth: int | None) -> It
         for an_id in (ranking.sample_id, *(document for document, _ in ranking.documents[:depth])):
             if not an_id.startswith(prefix) or "," in an_id or '"' in an_id:
                 raise DataError(
-                    f"{an_id}: not an id of the FinanceRAG challenge ({prefix}...); --format financerag is for sweeps "
-                    "with dataset=financerag. For other data use --format trec."
+                    f"{an_id}: is not an id of the FinanceRAG challenge ({prefix}...); --format financerag is for "
+                    "sweeps with dataset=financerag. For other data use --format trec."
                 )
         for document, _ in ranking.documents[:depth]:
             yield f"{ranking.sample_id.removeprefix(prefix)},{document.removeprefix(prefix)}"

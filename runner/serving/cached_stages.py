@@ -100,6 +100,6 @@ def _difference(present: Sequence[tuple[str, dict[str, int]]], needed: Sequence[
     kind, versions = next((each for each in needed if each not in present), needed[-1])
     makers = ", ".join(f"{name} {version}" for name, version in versions.items())
     return (
-        f"was exported by another version of the project (it lacks {kind} made by {makers}). Use the code that "
+        f"was exported by another version of rag-grid (it lacks {kind} made by {makers}). Use the code that "
         "came with it (python pipeline.py in the folder), or export the cell again."
     )

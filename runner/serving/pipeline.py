@@ -105,7 +105,7 @@ class Pipeline:
         sample = self._as_sample(question, options)
         graph = self._graph(sample)
         if graph.search is None:
-            raise DataError("this pipeline does not search (retriever=closed_book). Use `answer`")
+            raise DataError("this pipeline does not search (retriever=closed_book). Use `answer`.")
         with self._lock, self._tracer.span("search", "RETRIEVER", {"input.value": sample.question}) as span:
             passages = best_passages(graph.search, self._run(graph, sample), n or self._cell.top_k)
             span.set_passages(passages)
@@ -150,7 +150,7 @@ class Pipeline:
         try:
             full_question = question if isinstance(question, Question) else Question(question, **options)
         except TypeError as error:
-            raise DataError(f"a question has no such option ({error}), expected at least one of {_OPTIONS}") from error
+            raise DataError(f"got an unknown option ({error}). The options are {_OPTIONS}.") from error
         return as_sample(full_question, self.description.question_defaults, self._choices)
 
     def _graph(self, sample: Sample) -> ServedGraph:

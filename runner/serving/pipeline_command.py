@@ -58,18 +58,20 @@ def _parser() -> argparse.ArgumentParser:
         "--limit",
         type=int,
         metavar="N",
-        help="number of questions to check, from all over the benchmark (default: all)",
+        help="with --check: number of questions, spread over the benchmark (default: all)",
     )
-    parser.add_argument("--search", action="store_true", help="show the passages found, and ask no language model")
     parser.add_argument(
-        "--n", type=int, metavar="N", help="passages of a search to show (default: as many as in a prompt)"
+        "--search", action="store_true", help="only search: show the passages, without a request to a language model"
+    )
+    parser.add_argument(
+        "--n", type=int, metavar="N", help="with --search: number of passages (default: as many as in a prompt)"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
         "--kind",
         choices=[kind.value for kind in Kind],
         metavar="KIND",
-        help="kind of task that the prompt is for: %(choices)s",
+        help="kind of question, which chooses the prompt: %(choices)s",
     )
     parser.add_argument(
         "--history",
@@ -79,7 +81,10 @@ def _parser() -> argparse.ArgumentParser:
         help='earlier turns, as \'[["question", "answer"], ...]\', or a file of them',
     )
     parser.add_argument(
-        "--subset", default="", metavar="NAME", help="similar top-level subset of the benchmark, if each has a reranker"
+        "--subset",
+        default="",
+        metavar="NAME",
+        help="top-level subset that the question resembles; its reranker is used, if each has one",
     )
     parser.add_argument(
         "--corpus",

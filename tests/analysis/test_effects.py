@@ -19,8 +19,8 @@ def test_axes_are_ranked_with_the_means_of_their_values(
     monkeypatch.setattr("components.statistics.noise._MIN_EFFECTIVE_CLUSTERS", 5)
     lines = lines_of(sweep, capsys)
     assert lines[0] == "rouge_l of all samples: share of the variance between 4 cells"
-    name, share, corrected, low, high, df, *means = lines[2].split()
-    assert (name, df) == ("retriever", "1")
+    name, share, corrected, low, to, high, df, *means = lines[2].split()
+    assert (name, to, df) == ("retriever", "to", "1")
     assert 90 < float(low.rstrip("%")) <= float(share.rstrip("%")) < float(corrected.rstrip("%")) <= 100
     assert high == "100%"
     assert means == ["dense:", "0.7000,", "bm25:", "0.2643"]  # without the sample that one of the cells lacks

@@ -17,7 +17,7 @@ def test_pareto_adds_tokens_of_prompts_and_completions(sweep: Path, capsys: pyte
     """A sample takes 210 or 810 tokens. Tokens of a judge are no cost of the pipeline."""
     rows = rows_of(sweep, capsys)
     assert rows[0] == "rouge_l of all samples against tokens per sample".split()
-    assert rows[2] == ["a1a1a1a1", "bm25", "2", "210", "0.2286", "beaten", "by", "b3b3b3b3"]
+    assert rows[2] == ["a1a1a1a1", "bm25", "2", "210", "0.2286", "dominated", "by", "b3b3b3b3"]
     assert rows[3] == ["b3b3b3b3", "dense", "2", "210", "0.7000", "front"]
     assert rows[5][:5] == ["b4b4b4b4", "dense", "8", "810", "0.7000"]
 
@@ -35,7 +35,7 @@ def test_pareto_compares_cells_on_common_samples(tmp_path: Path, capsys: pytest.
     dear = replace(tiny_sweep.CELLS[3], rouge_l=[0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85, None])
     rows = rows_of(tiny_sweep.write(tmp_path, [cheap, dear]), capsys)
     assert rows[2][-2:] == ["0.9000", "front"]
-    assert rows[3][-4:] == ["0.8500", "beaten", "by", "b3b3b3b3"]
+    assert rows[3][-4:] == ["0.8500", "dominated", "by", "b3b3b3b3"]
     assert "means over the 7 of 8 samples that every cell has".split() in rows
 
 
@@ -65,18 +65,18 @@ def test_pareto_front_contains_the_lowest_value_of_a_minimized_metric(
     assert rows[2] == ["a1a1a1a1", "bm25", "2", "210", "0.2286", "front"]
 
 
-def test_pareto_shows_many_beaten_cells_only_on_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    best, beaten = tiny_sweep.CELLS[2], tiny_sweep.CELLS[0]
+def test_pareto_shows_many_dominated_cells_only_on_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    best, dominated = tiny_sweep.CELLS[2], tiny_sweep.CELLS[0]
     many = [
-        replace(beaten, cell_id=f"d{place:011d}", axes={"retriever": f"r{place}", "top_k": 8}) for place in range(21)
+        replace(dominated, cell_id=f"d{place:011d}", axes={"retriever": f"r{place}", "top_k": 8}) for place in range(21)
     ]
     folder = tiny_sweep.write(tmp_path, [best, *many])
     rows = rows_of(folder, capsys)
     assert [row[0] for row in rows[2:] if row[-1:] == ["front"]] == ["b3b3b3b3"]
-    assert "21 beaten cells are not shown; --all shows them".split() in rows
+    assert "21 dominated cells are not shown; --all shows them".split() in rows
     assert not any("by" in row for row in rows)
     for arguments in (["--all"], ["--format", "csv"]):
-        assert sum("beaten by b3b3b3b3" in " ".join(row) for row in rows_of(folder, capsys, *arguments)) == 21
+        assert sum("dominated by b3b3b3b3" in " ".join(row) for row in rows_of(folder, capsys, *arguments)) == 21
 
 
 def test_pareto_cost_is_tokens_times_prices(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:

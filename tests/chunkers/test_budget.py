@@ -23,12 +23,12 @@ def test_valid_chunk_sizes_pass_the_check(size: int, overlap: float, unit: Unit)
 @pytest.mark.parametrize(
     ("size", "overlap", "unit", "said"),
     [
-        (3, 0.0, Unit.TOKEN, ["size: got 3, expected at least 4: one character can take 4 token(s) of Cl100k"]),
+        (3, 0.0, Unit.TOKEN, ["size: got 3, expected at least 4: one character can take that many tokens of Cl100k"]),
         (0, 0.0, Unit.CHAR, ["size: got 0, expected at least 1"]),
         (128, 1.0, Unit.TOKEN, ["overlap: got 1.0, expected a fraction of the size in [0, 1)"]),
         (128, 30, Unit.TOKEN, ["overlap: got 30, expected a fraction of the size in [0, 1), e.g. 0.3"]),
         (128, -0.1, Unit.CHAR, ["overlap: got -0.1"]),
-        (8, 0.7, Unit.TOKEN, ["size and overlap: 8 with an overlap of 0.7 leaves 3 new"]),
+        (8, 0.7, Unit.TOKEN, ["size and overlap: 8 with an overlap of 0.7 leaves 3 for new"]),
         (2, 2.0, Unit.TOKEN, ["size: got 2", "overlap: got 2.0"]),
     ],
 )

@@ -114,8 +114,8 @@ class TestByVectors(CompressorContract):
 
 def test_extractive_compressors_reject_invalid_settings() -> None:
     assert "learns from a corpus" in ExtractiveByVectors(Lsa()).check()[0]
-    assert "asks a server" in ExtractiveByVectors(OpenAIEmbeddings("m")).check()[0]
-    assert "asks a server" in ExtractiveByReranker(RerankApi("m", base_url="http://localhost:1/v1")).check()[0]
+    assert "calls a server" in ExtractiveByVectors(OpenAIEmbeddings("m")).check()[0]
+    assert "calls a server" in ExtractiveByReranker(RerankApi("m", base_url="http://localhost:1/v1")).check()[0]
     for share in (0.0, 1.1):
         assert ExtractiveByReranker(WORDS, share).check() == [f"share: got {share}, expected a share in (0, 1]"]
         assert ExtractiveByVectors(Hashing(), share).check() == [f"share: got {share}, expected a share in (0, 1]"]

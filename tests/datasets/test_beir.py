@@ -201,8 +201,8 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("qrels", "message"),
         [
-            ("q1\td2\n", r"line 1: got 2 column\(s\)"),
-            ("q1 d2 1\n", r"line 1: got 1 column\(s\)"),
+            ("q1\td2\n", r"line 1: the number of columns is 2"),
+            ("q1 d2 1\n", r"line 1: the number of columns is 1"),
             (QRELS + "q1\td2\thigh\n", "line 5: got the score 'high', expected a whole number"),
             (QRELS + "\nq1\td2\t0.5\n", "line 6: got the score '0.5', expected a whole number"),
             ("query\tdocument\tgrade\n", "line 1: got the score 'grade'"),
@@ -218,7 +218,7 @@ class TestBadInput:
     def test_missing_or_broken_beir_file_is_an_error(self, tmp_path: Path, name: str) -> None:
         root = write(tmp_path)
         (root / name).write_text('{"_id": "x", "text": "y"}\n{', encoding="utf-8")
-        with pytest.raises(DataError, match=rf"{name}, line 2: not JSON"):
+        with pytest.raises(DataError, match=rf"{name}, line 2: is not JSON"):
             load(root)
         (root / name).unlink()
         with pytest.raises(DataError, match=rf"{name}: does not exist"):

@@ -297,7 +297,7 @@ class TestBadInput:
 
     def test_jsonl_line_that_is_not_json_is_rejected(self, tmp_path: Path) -> None:
         (tmp_path / "samples.jsonl").write_text(json.dumps(QUESTION) + "\n{", encoding="utf-8")
-        with pytest.raises(DataError, match=r"samples\.jsonl, line 2: not JSON"):
+        with pytest.raises(DataError, match=r"samples\.jsonl, line 2: is not JSON"):
             read_samples(tmp_path / "samples.jsonl", TEXTS)
 
     def test_duplicate_jsonl_sample_ids_are_rejected(self, tmp_path: Path) -> None:

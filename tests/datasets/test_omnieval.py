@@ -320,7 +320,7 @@ class TestBadInput:
         root = write(tmp_path)
         (file,) = root.glob("gen_datas_set_final/投资/*/*.jsonl")
         file.write_text('{"question": "为', encoding="utf-8")
-        with pytest.raises(DataError, match=r"长答案形式问答\.jsonl, line 1: not JSON at byte 13"):
+        with pytest.raises(DataError, match=r"长答案形式问答\.jsonl, line 1: is not JSON at byte 13"):
             OmniEval(str(root)).load()
 
     @pytest.mark.parametrize(

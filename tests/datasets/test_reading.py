@@ -83,7 +83,7 @@ class TestJsonLines:
 
     def test_invalid_json_line_error_has_line_and_byte(self, tmp_path: Path) -> None:
         file = written(tmp_path, '{}\n{"名": }\n')
-        with pytest.raises(DataError, match=r"file, line 2: not JSON at byte 8 of the line \(Expecting value\)"):
+        with pytest.raises(DataError, match=r"file, line 2: is not JSON at byte 8 of the line \(Expecting value\)"):
             list(read_jsonl(file, WANTED))
 
     def test_json_records_are_returned_with_their_line(self, tmp_path: Path) -> None:
@@ -273,7 +273,7 @@ def test_overlong_path_is_an_error(tmp_path: Path, require: Callable[[Path, str]
 )
 def test_jsonl_file_of_another_format_is_an_error_with_advice(tmp_path: Path, text: str, advice: str) -> None:
     (tmp_path / "file").write_text(text, encoding="utf-8")
-    with pytest.raises(DataError, match=f"line 1: not JSON at byte .*{advice}"):
+    with pytest.raises(DataError, match=f"line 1: is not JSON at byte .*{advice}"):
         list(read_jsonl(tmp_path / "file", "records"))
 
 
@@ -295,11 +295,11 @@ def test_repeated_json_keys_are_refused(tmp_path: Path) -> None:
 
 def test_pointer_of_git_lfs_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1234\n")
-    with pytest.raises(DataError, match="x: a pointer of Git LFS, expected documents"):
+    with pytest.raises(DataError, match="x: is a Git LFS pointer, expected documents"):
         list(read_lines(tmp_path / "x", "documents"))
 
 
 def test_web_page_that_is_a_pointer_of_git_lfs_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.html").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1234\n")
-    with pytest.raises(DataError, match=r"x\.html: a pointer of Git LFS"):
+    with pytest.raises(DataError, match=r"x\.html: is a Git LFS pointer"):
         read_bytes(tmp_path / "x.html", "documents")

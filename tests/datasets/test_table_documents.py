@@ -129,7 +129,7 @@ def test_database_text_that_is_not_utf8_is_an_error(tmp_path: Path) -> None:
 
 def test_tables_beyond_the_memory_limit_are_rejected(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_rows, "_MAX_CHARACTERS", 40)
-    with pytest.raises(DataError, match=r"shop\.db: its rows hold more than 40 characters.*Name the `tables`"):
+    with pytest.raises(DataError, match=r"shop\.db: its rows hold more than 40 characters.*Choose the `tables`"):
         read_documents(shop)
 
 
@@ -161,7 +161,7 @@ def test_columns_without_a_name_are_named_by_number(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("a,b\n1\n", r"line 2: got 1 value\(s\), but the first row names 2 columns"),
+        ("a,b\n1\n", r"line 2: the number of values is 1, expected 2"),
         ("a,a\n1,2\n", r"two columns are named 'a'"),
         ('a,b\n1,"open\n', r"line 2: unexpected end of data"),
     ],

@@ -28,8 +28,8 @@ def test_combined_expander_flattens_variants_in_order_of_use() -> None:
     ("use", "problem"),
     [
         (("original", "hyde"), "use: got 'hyde', expected one of original, same, history"),
-        ((), "use: got [], expected names, each once"),
-        (("original", "original"), "use: got ['original', 'original'], expected names, each once"),
+        ((), "use: got [], expected at least one name, each once"),
+        (("original", "original"), "use: got ['original', 'original'], expected at least one name, each once"),
     ],
 )
 def test_combined_expander_rejects_unknown_empty_and_repeated_names(use: tuple[str, ...], problem: str) -> None:

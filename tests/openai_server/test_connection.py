@@ -195,7 +195,7 @@ def failed(url: str) -> str:
 def test_https_request_to_an_http_server_names_the_other_scheme() -> None:
     with chat_server(lambda *_: Reply("never")) as server:
         error = failed(server.url.replace("http://", "https://"))
-    assert error.endswith("; the server speaks HTTP. Use http:// in llm.base_url")
+    assert error.endswith("; the server speaks HTTP. Use http:// in base_url")
 
 
 ALERT = b"\x15\x03\x03\x00\x02\x02\x28"
@@ -227,7 +227,7 @@ def test_http_request_to_a_tls_server_names_the_other_scheme(to_http: bytes | No
         error = failed(f"http://127.0.0.1:{listener.getsockname()[1]}/v1")
         listener.shutdown(socket.SHUT_RDWR)
     server.join()
-    assert error.endswith("; the server speaks TLS. Use https:// in llm.base_url")
+    assert error.endswith("; the server speaks TLS. Use https:// in base_url")
 
 
 def test_probe_for_tls_takes_little_of_the_request_time() -> None:

@@ -44,6 +44,12 @@ def test_failure_says_how_long_the_account_was_silent(loop: asyncio.AbstractEven
     assert re.search(r"Too many requests \(attempt \d+\); the account has answered no request for 1[0-9]{2} s", failed)
 
 
+def test_delay_of_a_day_is_not_waited_for(loop: asyncio.AbstractEventLoop) -> None:
+    (failed,), seconds = send(loop, Account(lasts_for=0, retry_after="86400"), 1)
+    assert failed.endswith("(attempt 1); the server asks for a delay of 86,400 s")
+    assert seconds < 1
+
+
 @pytest.mark.parametrize(("max_retries", "low", "high"), [(0, 0, 1), (1, 5, 20), (20, 2_300, 2_500)])
 def test_retries_bound_the_time_for_a_silent_account(
     loop: asyncio.AbstractEventLoop, max_retries: int, low: float, high: float

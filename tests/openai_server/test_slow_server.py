@@ -101,9 +101,9 @@ def test_timeouts_are_reported_immediately_with_helpful_settings(caplog: pytest.
         ask(server, 8)
     (first, *others) = [record.getMessage() for record in caplog.records]
     assert first.startswith("m at 127.0.0.1:")
-    assert "no reply within timeout_s (attempt 1 of 6, llm.timeout_s=0.6); retrying" in first
-    assert "It gets 4 concurrent requests instead of llm.concurrency=8" in first
-    assert "raise llm.timeout_s or lower llm.concurrency" in first
+    assert "no reply within timeout_s (attempt 1 of 6, timeout_s=0.6); retrying" in first
+    assert "It gets 4 concurrent requests instead of concurrency=8" in first
+    assert "raise timeout_s of the model (llm, judge.llm, ...), or lower its concurrency" in first
     assert not others, "once a minute"
 
 
@@ -133,15 +133,15 @@ class TestReport:
         for seconds in range(130):
             now = 1000.0 + seconds
             kind = ErrorClass.RATE_LIMIT if seconds % 3 else ErrorClass.TIMEOUT
-            report.record_retry("m at host", "why; asking again", kind, "judge.llm", "")
+            report.record_retry("m at host", "why; asking again", kind, "the model", "")
             report.record_answer()
         lines = [record.getMessage() for record in caplog.records]
         assert len(lines) == 3
-        assert lines[0].startswith("m at host: why; asking again. If the server is slow, raise judge.llm.timeout_s")
+        assert lines[0].startswith("m at host: why; asking again. If the server is slow, raise timeout_s of the model")
         assert lines[1].startswith(
             "m at host: 60 requests were retried in the last 60 s (40 rate_limit, 20 timeout), 60 answered"
         )
-        assert "judge.llm.max_requests_per_minute" in lines[1]
+        assert "max_tokens_per_minute of the model" in lines[1]
         assert all(record.levelno == logging.WARNING for record in caplog.records)
 
     def test_long_waits_are_reported_within_the_minute(self, caplog: pytest.LogCaptureFixture) -> None:
@@ -177,9 +177,9 @@ class TestReport:
     @pytest.mark.parametrize(
         ("settings", "said"),
         [
-            ("embedder", "lower embedder.concurrency or embedder.batch_size"),
-            ("reranker", "lower reranker.concurrency or reranker.batch_size"),
-            ("llm", "lower llm.concurrency"),
+            ("the embedder", "raise timeout_s of the embedder, or lower its concurrency or batch_size"),
+            ("the reranker", "raise timeout_s of the reranker, or lower its concurrency or batch_size"),
+            ("the model", "raise timeout_s of the model, or lower its concurrency"),
         ],
     )
     def test_timeout_report_recommends_smaller_batches(

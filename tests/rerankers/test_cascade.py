@@ -15,5 +15,5 @@ class TestCascade(ComponentContract):
 def test_cascade_rejects_empty_steps_and_growing_depths() -> None:
     assert Cascade({}).check() == ["steps: got none, expected at least one (for none, reranker=none)"]
     (problem,) = Cascade({"light": LexicalCoverage(20), "precise": LexicalCoverage(21)}).check()
-    assert problem.startswith("steps.precise.depth: got 21, more than the 20 of steps.light before it")
+    assert problem.startswith("steps.precise.depth: got 21, expected at most 20, the depth of steps.light")
     assert Cascade({"one": LexicalCoverage(20), "other": LexicalCoverage(20)}).check() == []

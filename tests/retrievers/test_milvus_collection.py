@@ -88,7 +88,7 @@ def test_milvus_request_template_keeps_user_fields(retriever: MilvusCollection) 
     [
         ({"collection": "other"}, "retriever.request: Milvus refuses it: "),
         ({"text_field": "text"}, "retriever.text_field: a hit has no 'text'; its fields: "),
-        ({"text_field": "metadata"}, "retriever.text_field: got a dict in 'metadata', expected a string"),
+        ({"text_field": "metadata"}, "retriever.text_field: got a JSON object in 'metadata', expected a string"),
         ({"request": '{"data": ["{vector}"], "limit": ["{top_k}"]}'}, "retriever.request: Milvus refuses it: "),
         ({"request": '{"data": ["{vector}"], "limit": "{top_k}", "filter": "x +"}'}, "retriever.request: Milvus"),
         (

@@ -96,9 +96,9 @@ PARTIAL = {"hits": {"hits": []}, "timed_out": False, "_shards": {"total": 5, "fa
     [
         (PARTIAL, "2 of 5 shards failed, and the reply lacks their hits"),
         ({"hits": {"hits": []}, "timed_out": True}, "the search timed out on the server"),
-        ({"hits": 3}, "the reply has no hits"),
-        ({"hits": {"hits": 3}}, "the reply has no list of hits"),
-        ([], "the reply has no hits"),
+        ({"hits": 3}, "the reply has no object `hits`"),
+        ({"hits": {"hits": 3}}, "the reply has no list `hits.hits`"),
+        ([], "the reply has no object `hits`"),
     ],
 )
 def test_incomplete_opensearch_reply_is_retried_then_an_error(
@@ -116,7 +116,7 @@ def test_incomplete_opensearch_reply_is_retried_then_an_error(
     [
         ({"index": "other"}, "no such index [other]"),
         ({"text_field": "body"}, "retriever.text_field: a hit has no 'body'; its fields: embedding, metadata, text"),
-        ({"text_field": "metadata"}, "retriever.text_field: got a dict in 'metadata', expected a string"),
+        ({"text_field": "metadata"}, "retriever.text_field: got a JSON object in 'metadata', expected a string"),
         ({"base_url": "http://127.0.0.1:9"}, "give its address as retriever.base_url"),
     ],
 )

@@ -102,7 +102,7 @@ def test_pgvector_refuses_two_statements() -> None:
     ("fields", "message"),
     [
         ({"text_field": "body"}, "retriever.text_field: the statement returns no column 'body'; its columns: id, text"),
-        ({"text_field": "id"}, "retriever.text_field: got a int in 'id', expected a string"),
+        ({"text_field": "id"}, "retriever.text_field: got a number in 'id', expected a string"),
         ({"sql": SQL.replace("passages", "nowhere")}, 'relation "nowhere" does not exist'),
         ({"sql": SQL.replace("id,", "key,")}, 'column "key" does not exist'),
         ({"sql": SQL.replace("ORDER", "WHERE pg_sleep(9) IS NULL ORDER"), "timeout_s": 0.1}, "retriever.timeout_s=0.1"),

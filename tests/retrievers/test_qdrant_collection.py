@@ -85,7 +85,7 @@ def test_qdrant_request_template_keeps_user_fields(retriever: QdrantCollection) 
     [
         ({"collection": "other"}, "retriever.request: Qdrant refuses it: Collection other not found"),
         ({"text_field": "text"}, "retriever.text_field: a hit has no 'text'; its fields: metadata, page_content"),
-        ({"text_field": "metadata"}, "retriever.text_field: got a dict in 'metadata', expected a string"),
+        ({"text_field": "metadata"}, "retriever.text_field: got a JSON object in 'metadata', expected a string"),
         ({"request": '{"query": "{vector}", "limit": ["{top_k}"]}'}, "retriever.request: Qdrant refuses it: "),
     ],
 )

@@ -148,7 +148,9 @@ def test_bm25_rejects_too_many_queries_without_hits() -> None:
     assert "1 of 2 queries have no hit, e.g. 'moon', expected at most 40%" in str(raised.value)
     assert "RjiebaWords" in str(raised.value)
     assert "language=en for English, zh for Chinese, multi for several in one corpus" in str(raised.value)
-    assert str(raised.value).endswith("set retriever.sparse_index.max_share_without_hits=1")
+    assert str(raised.value).endswith(
+        "set max_share_without_hits=1 of this index (retriever.sparse_index, or retriever.searches.NAME.sparse_index)."
+    )
 
 
 @pytest.mark.parametrize("share", [0.5, 1.0])

@@ -134,7 +134,7 @@ class TestRescoring:
         assert replace(index, dimensions=16).as_built != index.as_built
 
     def test_rescoring_rejects_more_dimensions_than_the_vectors_have(self, index: Truncated | Int8 | Binary) -> None:
-        with pytest.raises(ComponentError, match="dimensions: got 100, but the embedder's vectors have 64"):
+        with pytest.raises(ComponentError, match="dimensions: got 100, expected at most 64"):
             built(replace(index, dimensions=100), clustered_vectors(10))
 
 

@@ -27,7 +27,7 @@ def warn_if_crowded(n_workers: int) -> None:
     if n_workers > n_cores():
         log.warning(
             "run.workers: %d worker processes share the %d cores of this machine, and each needs memory and "
-            "loads the models separately. That saves time only if stages wait for servers.",
+            "loads the models separately. More workers than cores save time only if stages wait for servers.",
             n_workers,
             n_cores(),
         )

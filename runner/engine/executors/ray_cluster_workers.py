@@ -59,7 +59,7 @@ class RayWorkers(Workers):
                 raise ConfigError(list(self._slots.refusals.values()) or _NO_CORE)
             self._wait_for_events()
             if time.monotonic() - started > _WARN_AFTER_S and not has_warned:
-                log.warning("waiting for room in the Ray cluster, which others may be using: see `ray status`")
+                log.warning("waiting for free resources in the Ray cluster; `ray status` shows what is in use")
                 has_warned = True
         self._log_refusals()
 

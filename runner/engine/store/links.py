@@ -49,13 +49,13 @@ def _refuse(folder: Path, n_levels: int) -> None:
     for each in entries:
         if each.is_symlink():
             raise StoreError(
-                f"{each.path}: a symbolic link in a store, expected a real file or folder, because the target "
+                f"{each.path}: is a symbolic link in a store, expected a real file or folder, because the target "
                 "would be read and removed with the store. Replace the link with its target, or delete it. To "
                 "keep a store on another disk, link the whole store."
             )
         if not (each.is_file() or each.is_dir()):
             raise StoreError(
-                f"{each.path}: neither a file nor a folder, expected the files of a store. Delete it, because "
+                f"{each.path}: is neither a file nor a folder, expected the files of a store. Delete it, because "
                 "reading it may never end."
             )
         if n_levels > 1 and each.is_dir():

@@ -43,7 +43,9 @@ def write_part(path: Path, value: Part) -> None:
     Raises OSError if the file cannot be written, and TypeError or ValueError for a value without a file format.
     """
     if isinstance(value, np.ma.MaskedArray):
-        raise TypeError("a masked array, whose mask no file holds, expected a plain array. Call .filled(0) first.")
+        raise TypeError(
+            "got a masked array, whose mask cannot be stored, expected a plain array. Call .filled(0) first."
+        )
     if isinstance(value, np.ndarray):
         np.save(path, value, allow_pickle=False)
     elif isinstance(value, pa.Table):

@@ -18,7 +18,7 @@ def open_regular(path: Path) -> BinaryIO:
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise StoreError(f"{path}: not a regular file, so it is not part of a store. {_REMEDY}")
+        raise StoreError(f"{path}: is not a regular file, so it is not part of a store. {_REMEDY}")
     return os.fdopen(descriptor, "rb")
 
 
@@ -30,5 +30,5 @@ def read_small(path: Path, max_bytes: int) -> bytes:
     with open_regular(path) as file:
         content = file.read(min(os.fstat(file.fileno()).st_size, max_bytes) + 1)  # `read` reserves these bytes
     if len(content) > max_bytes:
-        raise StoreError(f"{path}: larger than {max_bytes:,} bytes, so it is not part of a store. {_REMEDY}")
+        raise StoreError(f"{path}: is larger than {max_bytes:,} bytes, so it is not part of a store. {_REMEDY}")
     return content

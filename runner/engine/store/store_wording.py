@@ -1,5 +1,7 @@
 """Texts about a store that its commands print: sizes, and the number of damaged results."""
 
+from runner.console.styled_text import count
+
 
 def shown_size(n_bytes: float) -> str:
     """Return a size such as "3.5 MiB", in the largest unit up to GiB that does not exceed it."""
@@ -14,9 +16,9 @@ def shown_damage(n_results: int, n_damaged: int, is_removed: bool) -> str:
     """Return the last line of `verify`: the number of results, the number of damaged ones, and whether they were
     removed.
     """
-    counted = f"{n_results} results and all replies compared with their checksums, {n_damaged} damaged"
+    counted = f"compared {count(n_results, 'result')} and all replies with their checksums: {n_damaged:,} damaged"
     if not n_damaged:
         return counted
     if is_removed:
         return f"{counted} (removed; they are computed again when needed)"
-    return f"{counted}; verify --delete removes them, and they are computed again when needed"
+    return f"{counted}; python -m runner.store verify --delete removes them, and they are computed again when needed"

@@ -82,7 +82,7 @@ class Store:
         except OSError as error:
             raise StoreError(
                 f"run.store_dir: cannot write in {root}: {error.strerror or error}. Choose another run.store_dir, or "
-                "make this one writable (to read the store of another user, copy it and name the copy)"
+                "make this one writable (to read the store of another user, copy it and name the copy)."
             ) from error
 
     def __reduce__(self) -> tuple[Callable[..., "Store"], tuple[object, ...]]:
@@ -114,7 +114,7 @@ class Store:
             store_format = int(json.loads(read_small(path, _MAX_DESCRIPTION_BYTES))["format"])
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             raise StoreError(
-                f"{path}: not a store's description. Choose another run.store_dir or, if the folder is a store and "
+                f"{path}: is not a store's description. Choose another run.store_dir or, if the folder is a store and "
                 f"only this file is damaged, write {json.dumps({'format': FORMAT})} into it."
             ) from error
         check_format(store_format, path)

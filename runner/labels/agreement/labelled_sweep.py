@@ -106,7 +106,7 @@ def _require_same_judge(cell: CellResult, grader: Graded) -> None:
     if used != describe(grader):
         raise ConfigError(
             f"--sweep: a judge other than --judge graded {grader.name} of cell {cell.cell_id}. They differ in "
-            f"{', '.join(_differences(used, describe(grader))) or 'their number'}. Name the judge of the sweep, with "
+            f"{', '.join(_differences(used, describe(grader))) or 'their number'}. Pass the judge of the sweep, with "
             "its overrides, such as language=en."
         )
 

@@ -48,7 +48,7 @@ def complete_items(items: Sequence[LabelledItem], questions: Mapping[str, Labell
     """
     if unknown := [item.judged.sample.id for item in items if item.judged.sample.id not in questions]:
         raise DataError(
-            f"the sweep does not have the labelled samples {_first_ids(unknown)}. Name the sweep that was labelled."
+            f"the sweep does not have the labelled samples {_first_ids(unknown)}. Pass the sweep that was labelled."
         )
     return [_complete(item, questions[item.judged.sample.id]) for item in items]
 
@@ -58,7 +58,7 @@ def _complete(item: LabelledItem, question: LabelledQuestion) -> LabelledItem:
     if sample.question != question.text:
         raise DataError(
             f"item {sample.id!r}: the label has the question {sample.question[:80]!r}, and the sweep's sample with "
-            f"this id has {question.text[:80]!r}. Name the sweep that was labelled."
+            f"this id has {question.text[:80]!r}. Pass the sweep that was labelled."
         )
     if item.has_answer and item.judged.answer not in question.answers:
         raise DataError(

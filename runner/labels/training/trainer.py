@@ -38,9 +38,9 @@ def make_trainer(settings: Settings, lessons: TrainingSets, checkpoints: Path) -
         num_train_epochs=settings.epochs,
         learning_rate=settings.learning_rate,
         lr_scheduler_type="cosine",
-        per_device_train_batch_size=settings.at_once,
-        per_device_eval_batch_size=settings.at_once,
-        gradient_accumulation_steps=settings.batch_size // settings.at_once,
+        per_device_train_batch_size=settings.micro_batch_size,
+        per_device_eval_batch_size=settings.micro_batch_size,
+        gradient_accumulation_steps=settings.batch_size // settings.micro_batch_size,
         gradient_checkpointing=not on_cpu,
         max_length=None,  # nothing is truncated: pairs that are too long were left out
         bf16=settings.dtype is Dtype.BFLOAT16 and not on_cpu,
@@ -94,10 +94,10 @@ def _network(settings: Settings) -> Any:
         )
 
 
-def run(trainer: Any, checkpoints: Path, at_once: int) -> None:
+def run(trainer: Any, checkpoints: Path, micro_batch_size: int) -> None:
     """Train from the last checkpoint, or from the start if there is no checkpoint.
 
-    Raises ComponentError if `at_once` pairs do not fit in memory, or if the loss is not finite.
+    Raises ComponentError if `micro_batch_size` pairs do not fit in memory, or if the loss is not finite.
     """
     import torch
 
@@ -105,8 +105,9 @@ def run(trainer: Any, checkpoints: Path, at_once: int) -> None:
         trainer.train(resume_from_checkpoint=_last_complete_checkpoint(checkpoints))
     except torch.OutOfMemoryError as error:
         raise ComponentError(
-            f"--at-once: {at_once:,} pairs do not fit in memory together ({str(error).partition('. ')[0]}). Set a "
-            "smaller --at-once or --max-length, or choose a smaller model."
+            f"--micro-batch-size: {micro_batch_size:,} pairs do not fit in memory together "
+            f"({str(error).partition('. ')[0]}). Set a smaller --micro-batch-size or --max-length, or choose a smaller "
+            "model."
         ) from error
     losses = [entry[name] for entry in trainer.state.log_history for name in ("loss", "eval_loss") if name in entry]
     if not all(math.isfinite(float(loss)) for loss in losses):

@@ -53,7 +53,7 @@ def train(settings: Settings, data: Path, folder: Path, *, strict: bool) -> Trai
         if ended := begin_training(folder, full_settings):
             return ended  # the process that held the lock has trained the judge
         trainer = make_trainer(settings, lessons, folder / CHECKPOINTS)
-        run(trainer, folder / CHECKPOINTS, settings.at_once)
+        run(trainer, folder / CHECKPOINTS, settings.micro_batch_size)
         saved = save_adapter(trainer, folder / ".adapter")
         losses = _losses(trainer.state.log_history)
         training = Training(

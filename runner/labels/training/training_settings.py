@@ -25,9 +25,9 @@ class Settings:
     """Settings of a training.
 
     `model` is an id on the Hugging Face hub and `revision` its commit, or a local folder with revision "". A step
-    learns from `batch_size` pairs. `at_once` pairs are in memory together. `rank`, `alpha` and `dropout` are LoRA's (Hu
-    et al. 2022, "LoRA"), on all linear layers. `max_length` is in tokens, None for the model's window. `dtype` is the
-    type of the frozen model, None for the default of the device.
+    learns from `batch_size` pairs. `micro_batch_size` pairs are in memory together. `rank`, `alpha` and
+    `dropout` are LoRA's (Hu et al. 2022, "LoRA"), on all linear layers. `max_length` is in tokens, None for the model's
+    window. `dtype` is the type of the frozen model, None for the default of the device.
     """
 
     model: str
@@ -35,10 +35,10 @@ class Settings:
     epochs: int = _option(3, "passes over all pairs")
     learning_rate: float = _option(1e-4, "learning rate of the first step; it decays to 0 along a cosine")
     rank: int = _option(16, "rank of the adapter; vLLM serves 8, 16, 32, 64 and so on")
-    alpha: int = _option(32, "weight of the adapter, multiplied by its rank")
+    alpha: int = _option(32, "LoRA's alpha: the adapter is scaled by alpha / rank")
     dropout: float = _option(0.05, "dropout of the input of the adapter")
     batch_size: int = _option(16, "pairs per step")
-    at_once: int = _option(1, "pairs that are in memory together")
+    micro_batch_size: int = _option(1, "pairs in memory together; their gradients add up to a step of --batch-size")
     max_length: int | None = _option(None, "tokens of a pair; longer pairs are left out (default: the model's window)")
     dtype: Dtype | None = _option(
         None, "type of the frozen model: float32, bfloat16 or float16 (default: depends on the device)"
@@ -56,7 +56,7 @@ class Settings:
         problems += (
             model_problems(self.model, self.revision) or tokenizer_problems(self.model) or self._template_errors()
         )
-        whole = {"epochs": 1, "rank": 1, "alpha": 1, "batch_size": 1, "at_once": 1, "max_length": 1}
+        whole = {"epochs": 1, "rank": 1, "alpha": 1, "batch_size": 1, "micro_batch_size": 1, "max_length": 1}
         for name, least in whole.items():
             if (value := getattr(self, name)) is not None and value < least:
                 problems.append(f"{_flag(name)}: got {value:,}, expected at least {least}")
@@ -69,8 +69,10 @@ class Settings:
             problems.append(f"--learning-rate: got {self.learning_rate}, expected a number in (0, 1), such as 1e-4")
         if not 0 <= self.dropout < 1:
             problems.append(f"--dropout: got {self.dropout}, expected a number in [0, 1)")
-        if self.at_once > 0 and self.batch_size % self.at_once:
-            problems.append(f"--at-once: got {self.at_once}, expected a divisor of --batch-size={self.batch_size}")
+        if self.micro_batch_size > 0 and self.batch_size % self.micro_batch_size:
+            problems.append(
+                f"--micro-batch-size: got {self.micro_batch_size}, expected a divisor of --batch-size={self.batch_size}"
+            )
         return problems
 
     def _template_errors(self) -> list[str]:

@@ -74,7 +74,7 @@ def _examples_problem(
     for row, column in np.argwhere(clusters[len(samples) + chosen] == clusters[: len(samples), None])[:1]:
         return (
             f"sample {samples[row].id!r} has the example {pool[chosen[row, column]].id!r}, which is the sample "
-            "itself or in its cluster, so the prompt reveals its answer"
+            "itself or in its group of dependent samples, so the prompt may reveal its answer"
         )
     return ""
 
@@ -133,7 +133,7 @@ def _answer_problem(answer: object, sample_id: str) -> str:
     if error := answer_error(answer.answer):
         return f"Answer.{error}"
     if answer.answer.request_id != sample_id:
-        return f"got the answer {answer.answer.request_id!r} at the place of sample {sample_id!r}, expected its id"
+        return f"got the answer {answer.answer.request_id!r} for sample {sample_id!r}, expected its id"
     return "" if isinstance(answer.path, str) else f"got {type(answer.path).__name__} as the path, expected a string"
 
 

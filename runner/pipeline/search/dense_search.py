@@ -48,8 +48,8 @@ def dimension_problems(retriever: Retriever) -> list[str]:
             limit = maker.max_dimensions() if n_dimensions and isinstance(maker, KnowsDimensions) else None
             if n_dimensions and limit and n_dimensions > limit:
                 problems.append(
-                    f"vector_index.dimensions: got {n_dimensions}, but the embedder's vectors have {limit}, "
-                    "expected at most that number, or null for all"
+                    f"vector_index.dimensions: got {n_dimensions}, expected at most {limit}, the dimensions of the "
+                    "embedder's vectors, or null for all"
                 )
     return problems
 

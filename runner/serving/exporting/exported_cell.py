@@ -91,7 +91,7 @@ def collect_export(sweep: LoadedSweep, result: CellResult, store_dir: Path | Non
     if result.has_own_pipeline:
         raise DataError(
             f"{result.cell_id}: is a pipeline of your own (pipeline={result.axes.get('pipeline')}), which rag-grid "
-            "does not contain. Deploy it as it is, or export a cell with pipeline=built_in"
+            "does not contain. Deploy it as it is, or export a cell with pipeline=built_in."
         )
     folder, plugins = sweep.folder_of(result), select_trusted(read_plugins(result.config))
     served = served_nodes(result.config, frozenset(result.config))

@@ -70,7 +70,7 @@ def write_folder(cell: ExportedCell, out: Path) -> int:
     try:
         out = out.resolve()
         if out.exists() and not is_export(out) and (not out.is_dir() or any(out.iterdir())):
-            raise DataError(f"--out: {out} exists and is not an exported folder. Name a new or empty folder.")
+            raise DataError(f"--out: {out} exists and is not an exported folder. Choose a new or empty folder.")
         with _replacing(out, cell.store) as folder:
             _write(cell, folder)
             return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())

@@ -36,7 +36,7 @@ class ExportStore:
         store = next((each for each in tried if is_bucket(each) or (Path(each) / "store.json").is_file()), None)
         if store is None:
             raise DataError(
-                f"{' and '.join(dict.fromkeys(tried))}: no store found. Name the store of the sweep by --store-dir"
+                f"{' and '.join(dict.fromkeys(tried))}: no store found. Pass the store of the sweep with --store-dir."
             )
         self.store = open_store(store, str(run.get("cache_dir", "")))
         self._result = result
@@ -94,7 +94,7 @@ class ExportStore:
     def _missing_error(self, kind: str) -> DataError:
         return DataError(
             f"{self.store.root}: stage '{kind}' of cell {self._result.cell_id} is not stored: it was pruned, is "
-            f"damaged, or was computed by another version of the project. Compute it again: {self._command()}"
+            f"damaged, or was computed by another version of rag-grid. Compute it again: {self._command()}"
         )
 
     def _damage_error(self, entry: StoredResult, why: str) -> DataError:

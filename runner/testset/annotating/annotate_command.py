@@ -50,7 +50,7 @@ def _require_other_files(options: argparse.Namespace) -> None:
 
 def _export(options: argparse.Namespace, testset: Testset) -> int:
     if options.per_cell is not None and options.per_cell < 1:
-        raise ConfigError(f"--per-cell: got {options.per_cell}, expected at least 1 sample of each topic and task")
+        raise ConfigError(f"--per-field: got {options.per_field}, expected at least 1 sample per matrix field")
     ending = ".csv" if options.format is AnnotationFormat.CSV else ".json"
     if options.to.suffix.lower() != ending:
         raise ConfigError(
@@ -132,7 +132,7 @@ def _accept(options: argparse.Namespace, testset: Testset) -> int:
         )
     samples = [sample for sample in testset.samples if is_accepted(ratings.get(sample.id, ()), options.at)]
     if options.write and not samples:
-        raise DataError(f"--write: no sample is rated {options.at} or more by most of its raters. Use a lower --at")
+        raise DataError(f"--write: no sample is rated {options.at} or more by most of its raters. Use a lower --at.")
     cells = acceptance(testset, ratings)
     if options.csv:
         write_lines(options.csv, [acceptance_csv(cells)])

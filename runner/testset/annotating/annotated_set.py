@@ -64,12 +64,12 @@ class AnnotatedVersions:
         if version not in (self.testset.key, self._parent) or not version:
             accepted = self.testset.key[:12] + (f" or its parent {self._parent[:12]}" if self._parent else "")
             raise DataError(
-                f"{location}: annotates version {version[:12]!r} of a set, expected {accepted}. Name the folder "
+                f"{location}: annotates version {version[:12]!r} of a set, expected {accepted}. Pass the folder "
                 "that was exported, or annotate this set."
             )
         if name not in self._samples and version == self.testset.key:
             raise DataError(
-                f"{location}: annotates the sample {name!r}, which is not in this set. Name the folder that "
+                f"{location}: annotates the sample {name!r}, which is not in this set. Pass the folder that "
                 "was exported."
             )
         return self._samples.get(name)

@@ -108,7 +108,7 @@ def _rows(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
     try:
         text = read_bytes(file, _EXPECTED).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DataError(f'{file}: not UTF-8 ({error.reason}). Save it as "CSV UTF-8".') from error
+        raise DataError(f'{file}: is not UTF-8 ({error.reason}). Save it as "CSV UTF-8".') from error
     rows = table_rows(text, file, _EXPECTED, first_number=2, column_of=_parse_column, required=_COLUMNS)
     for number, row in rows:
         yield number, dict(row)

@@ -108,7 +108,7 @@ class Hub:
     def _get(self, address: str, source: str, headers: Mapping[str, str], commit: str = "") -> HTTPResponse:
         """Return the reply with status 200 or 206 after redirects. The hub must name this `commit`."""
         if is_offline():
-            raise Offline(f"{OFFLINE} is set, so {self.endpoint} is not asked")
+            raise Offline(f"{OFFLINE} is set, so no request is sent to {self.endpoint}")
         for _ in range(MAX_REDIRECTS + 1):
             reply = self._open(address, headers)
             named = reply.headers.get("x-repo-commit", "")

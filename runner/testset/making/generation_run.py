@@ -12,6 +12,7 @@ from rich.markup import escape
 from components.errors import BudgetReached
 from components.json_value import Json
 from runner.console.display import make_console
+from runner.console.styled_text import count
 from runner.engine.environment import versions
 from runner.engine.hidden_answers import HiddenAnswers
 from runner.engine.spending import Spending
@@ -92,7 +93,10 @@ def _summarize(
     if state.votes:
         console.print(votes_line(state.votes, testset.about["voters_agreement"]), markup=False)
     console.print(f"spent:    {spent_text(spent, settings.prices) if spent.n_requests else 'nothing'}", markup=False)
-    console.print(f"set:      {out}: {len(testset.samples)} samples, {len(testset.documents)} documents", markup=False)
+    console.print(
+        f"set:      {out}: {count(len(testset.samples), 'sample')}, {count(len(testset.documents), 'document')}",
+        markup=False,
+    )
     is_short = any(count.short for count in counts.values())
     if state.stopped:
         console.print(

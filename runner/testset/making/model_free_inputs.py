@@ -54,7 +54,7 @@ class TextsAlone:
 
     def nearest(self, queries: Sequence[str], n: int, *, staying: bool = False) -> list[list[Extract]]:
         """Raise ComponentError, because there is no index."""
-        raise ComponentError(f"got a search for {len(queries)} texts, but gates that ask no model cannot search")
+        raise ComponentError(f"got a search for {len(queries)} texts, but gates without a model cannot search")
 
 
 def refuse_requests(requests: Sequence[Request]) -> list[Answer]:

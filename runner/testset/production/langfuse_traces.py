@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from components.datasets.json_fields import name_kind
 from components.errors import DataError
-from components.json_value import Json
+from components.json_value import Json, name_kind
 from runner.testset.production.trace_files import read_values
 from runner.testset.production.traced_questions import (
     SkippedTrace,

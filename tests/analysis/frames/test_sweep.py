@@ -246,7 +246,7 @@ class TestMatrix:
             tiny.matrix("rouge_l")
 
     def test_matrix_of_a_subset_is_refused(self, tiny: Sweep) -> None:
-        with pytest.raises(DataError, match=r"read:rouge_l: a matrix is over all samples. Name the metric alone"):
+        with pytest.raises(DataError, match=r"read:rouge_l: a matrix is over all samples. Use the metric alone"):
             tiny.matrix("read:rouge_l")
 
 

@@ -191,7 +191,7 @@ class TestRefused:
             (("top_k=2,4", "search=random", "search.objectives=[rouge]"), "search.objectives (or a kind of cost)"),
             (("top_k=2,4", "search=random", "search.objectives=[seconds]"), "expected a metric first"),
             (("top_k=2,4", "search=random", "search.objectives=[length]"), "got 'length', expected one of"),
-            (("top_k=2,4", "search=random", "search.objectives=[ndcg@10,cost]"), "no cell asks a language model"),
+            (("top_k=2,4", "search=random", "search.objectives=[ndcg@10,cost]"), "no cell calls a language model"),
             (
                 ("top_k=2,4", "search=random", "search.objectives=[ndcg@10]", "run.headline=ndcg@10_strict"),
                 "and run.headline=ndcg@10_strict differ",

@@ -58,5 +58,5 @@ def test_progress_record_value_is_read_or_one_error(name: str, tmp_path: Path) -
     ],
 )
 def test_unshowable_progress_values_are_refused(name: str, value: object, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"progress\.json: not the progress of a sweep"):
+    with pytest.raises(DataError, match=r"progress\.json: is not the progress of a sweep"):
         live(tmp_path, RUNNING | {name: value})

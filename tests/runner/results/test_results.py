@@ -142,7 +142,7 @@ class TestErrors:
     @pytest.mark.parametrize("text", ["", "{", "[]", "{}", "null", "3"])
     def test_file_that_is_not_a_result_is_an_error(self, tmp_path: Path, text: str) -> None:
         (tmp_path / "cell.json").write_text(text)
-        with pytest.raises(DataError, match=r"cell\.json: not a result file"):
+        with pytest.raises(DataError, match=r"cell\.json: is not a result file"):
             read_cell(tmp_path)
 
     def test_newer_schema_version_is_rejected(self, tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ class TestErrors:
     ) -> None:
         path = write_cell(tmp_path, CELL, {}) / "cell.json"
         path.write_text(json.dumps({**json.loads(read_unsealed(path)), field: value}))
-        with pytest.raises(DataError, match=rf"cell\.json: not a result file \({message}\)"):
+        with pytest.raises(DataError, match=rf"cell\.json: is not a result file \({message}\)"):
             read_cell(path.parent)
 
     @pytest.mark.parametrize("cells", [[{}], [{"cell_id": 5}], ["a cell"], {}])
@@ -181,7 +181,7 @@ class TestErrors:
         write_sweep(tmp_path, SWEEP)
         path = tmp_path / "sweep.json"
         path.write_text(json.dumps({**json.loads(read_unsealed(path)), "cells": cells}))
-        with pytest.raises(DataError, match=r"sweep\.json: not a result file \(cells"):
+        with pytest.raises(DataError, match=r"sweep\.json: is not a result file \(cells"):
             read_sweep(tmp_path)
 
     def test_nan_is_rejected_in_results(self, tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ class TestCombiner:
 @pytest.mark.parametrize("is_fifo", [True, False])
 def test_non_regular_result_files_are_rejected(name: str, is_fifo: bool, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / name) if is_fifo else (tmp_path / name).symlink_to("/dev/zero")
-    with pytest.raises(DataError, match=rf"{name}: not a result file \(it is not a file\)"):
+    with pytest.raises(DataError, match=rf"{name}: is not a result file \(it is not a file\)"):
         (read_cell if name == "cell.json" else read_sweep)(tmp_path)
 
 
@@ -293,7 +293,7 @@ def test_unreadable_result_file_is_refused(tmp_path: Path) -> None:
 
 def test_deeply_nested_result_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "cell.json").write_text("[" * 100_000)
-    with pytest.raises(DataError, match=r"cell\.json: not a result file"):
+    with pytest.raises(DataError, match=r"cell\.json: is not a result file"):
         read_cell(tmp_path)
 
 
@@ -439,5 +439,5 @@ def test_oversized_result_file_is_rejected_before_parsing(
 ) -> None:
     monkeypatch.setattr(sealed_json, "_MAX_BYTES", 1000)
     (tmp_path / name).write_bytes(b"{}" + b" " * 1000)
-    with pytest.raises(DataError, match=rf"{name}: not a result file \(it is longer than 1,000 bytes\)"):
+    with pytest.raises(DataError, match=rf"{name}: is not a result file \(it is longer than 1,000 bytes\)"):
         (read_cell if name == "cell.json" else read_sweep)(tmp_path)

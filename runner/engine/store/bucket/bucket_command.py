@@ -10,6 +10,7 @@ from rich.table import Table
 from components.errors import StoreError
 from components.limits import expected_one_of
 from runner.console.display import say_error
+from runner.console.styled_text import count
 from runner.engine.store.bucket.maintenance import BucketMaintenance, BucketResult
 from runner.engine.store.bucket.objects import ObjectInfo, Objects
 from runner.engine.store.replies import shown_damaged
@@ -23,7 +24,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     """
     objects = Objects(options.store_dir, patience_s=10.0)
     if objects.head("store.json") is None:
-        raise StoreError(f"{options.store_dir}: no store here. Name one with --store-dir")
+        raise StoreError(f"{options.store_dir}: this prefix is not a store. Pass one with --store-dir.")
     maintenance = BucketMaintenance(objects)
     if options.command == "ls":
         return _ls(maintenance, options.store_dir, console)
@@ -47,7 +48,9 @@ def _ls(maintenance: BucketMaintenance, title: str, console: Console) -> int:
         table.add_row(kind, str(len(entries)), str(n_partial), shown_size(n_bytes), f"{total_s:.1f}")
     console.print(table)
     n_purposes = len({each.path.split("/")[1] for each in maintenance.replies()})
-    console.print(f"{len(results)} results, replies of {n_purposes} models and purposes")
+    console.print(
+        f"{count(len(results), 'result')}, replies in {count(n_purposes, 'folder')} (one per model and purpose)"
+    )
     return 0
 
 
@@ -82,10 +85,11 @@ def _prune(maintenance: BucketMaintenance, console: Console, options: argparse.N
     chosen = [result for result in old_results if not leased.has(result.key)]
     leftovers = maintenance.leftovers(results)
     if leased.n_runs:
-        running = "a sweep is" if leased.n_runs == 1 else f"{leased.n_runs} sweeps are"
+        is_one = leased.n_runs == 1
+        running, needs = ("a sweep is", "it needs") if is_one else (f"{leased.n_runs:,} sweeps are", "they need")
         console.print(
-            f"{running} running: {len(old_results) - len(chosen)} results that it needs are kept, and so are all "
-            "replies and scores of pairs"
+            f"{running} running: we keep {len(old_results) - len(chosen)} results that {needs}, all replies and all "
+            "scores of pairs"
         )
     else:
         leftovers += [each for each in _prunable_by_age(maintenance, options.stage) if each.modified <= cutoff]

@@ -29,7 +29,7 @@ def open_bucket(address: str, cache_dir: Path, run_id: str) -> Store:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(
-            f"run.cache_dir: cannot write in {root}: {error.strerror or error}. Choose another run.cache_dir"
+            f"run.cache_dir: cannot write in {root}: {error.strerror or error}. Choose another run.cache_dir."
         ) from error
     return Store(root, run_id, BucketRemote(address, root, patience_s=PATIENCE_S))
 
@@ -49,7 +49,7 @@ def _store_name(objects: Objects, *, will_write: bool) -> str:
         store_format, name = int(described["format"]), str(described["name"])
     except (RecursionError, ValueError, KeyError, TypeError) as error:
         raise StoreError(
-            f"{objects.address}/{_DESCRIPTION}: not a store's description. Choose another run.store_dir"
+            f"{objects.address}/{_DESCRIPTION}: is not a store's description. Choose another run.store_dir."
         ) from error
     check_format(store_format, objects.address)
     if will_write and stored and objects.create(_DESCRIPTION, stored.contents) is not None:

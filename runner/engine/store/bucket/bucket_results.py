@@ -110,7 +110,7 @@ class BucketRemote:
         unpacked = unpack(entry.contents)
         if unpacked is None:
             if self._damaged.get(path) != entry.tag:  # logged once per object
-                log.warning("%s/%s: damaged; it is computed again when needed", self._objects.address, path)
+                log.warning("%s/%s is damaged; the result is computed again when needed", self._objects.address, path)
             self._damaged[path] = entry.tag
             return False
         manifest, files = unpacked

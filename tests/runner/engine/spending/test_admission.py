@@ -46,7 +46,7 @@ class OpenLimiter:
         raise AssertionError("nobody asks to wait")
 
     def health(self, endpoint: str) -> Health:
-        raise AssertionError("nobody asks a server")
+        raise AssertionError("nobody calls a server")
 
 
 @pytest.mark.parametrize(

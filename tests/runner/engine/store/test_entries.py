@@ -537,7 +537,7 @@ class TestFormat:
         (store.root / "store.json").unlink()
         (store.root / "store.json").mkdir()
         with pytest.raises(
-            StoreError, match=rf"^{store.root / 'store.json'}: a folder, expected a store's description"
+            StoreError, match=rf"^{store.root / 'store.json'}: is a folder, expected a file that describes the store"
         ):
             Store(store.root)
 

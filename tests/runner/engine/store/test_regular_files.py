@@ -51,14 +51,14 @@ PLANTED = [a_pipe, a_folder, a_device, deep, endless]
 @pytest.mark.parametrize("plant", [a_pipe, a_folder, a_device])
 def test_open_regular_refuses_pipes_folders_and_devices(plant: Callable[[Path], None], tmp_path: Path) -> None:
     plant(tmp_path / "x")
-    with pytest.raises(StoreError, match="x: not a regular file"):
+    with pytest.raises(StoreError, match="x: is not a regular file"):
         open_regular(tmp_path / "x")
 
 
 def test_read_small_stops_at_its_limit(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"12345")
     assert read_small(tmp_path / "x", 5) == b"12345"
-    with pytest.raises(StoreError, match="x: larger than 4 bytes"):
+    with pytest.raises(StoreError, match="x: is larger than 4 bytes"):
         read_small(tmp_path / "x", 4)
 
 
@@ -101,7 +101,7 @@ def test_non_regular_reply_file_is_one_error(plant: Callable[[Path], None], tmp_
     store = Store(tmp_path / "store")
     folder.mkdir()
     plant(folder / "p.jsonl")
-    with pytest.raises(StoreError, match=r"p\.jsonl: not a regular file"):
+    with pytest.raises(StoreError, match=r"p\.jsonl: is not a regular file"):
         store.replies("m").get_all(["1"])
 
 
@@ -109,7 +109,7 @@ def test_pipe_among_the_files_of_a_store_is_refused(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     (store.root / "replies" / "m").mkdir()
     a_pipe(store.root / "replies" / "m" / "p.jsonl")
-    with pytest.raises(StoreError, match=r"p\.jsonl: neither a file nor a folder"):
+    with pytest.raises(StoreError, match=r"p\.jsonl: is neither a file nor a folder"):
         refuse_links(store.root)
 
 

@@ -50,14 +50,14 @@ def test_ls_lists_results_in_a_bucket(run: Run, capsys: pytest.CaptureFixture[st
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert [line for line in lines if line[:3] == ["answers", "1", "1"]][0][-1] == "2.0"  # noqa: RUF015
     assert [line for line in lines if line[:3] == ["chunks", "1", "0"]][0][-2:] == ["KiB", "1.2"]  # noqa: RUF015
-    assert "3 results, replies of 1 models and purposes".split() in lines
+    assert "3 results, replies in 1 folder (one per model and purpose)".split() in lines
 
 
 def test_verify_finds_damage_in_a_bucket(
     run: Run, address: str, store: Store, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("verify") == 0
-    assert "3 results and all replies compared with their checksums, 0 damaged" in capsys.readouterr().out
+    assert "3 results and all replies with their checksums: 0 damaged" in capsys.readouterr().out
     objects = Objects(address)
     (large,) = objects.list_objects("parts")
     objects.put(large.path, b"x" * large.n_bytes)
@@ -191,7 +191,7 @@ def test_bucket_prune_keeps_results_of_running_sweeps(
     objects = Objects(address)
     with store.leases.take("a run", [KEYS[0]]):
         assert run("prune", "--older-than-days", "0") == 0
-        assert "a sweep is running: 2 results that it needs are kept" in capsys.readouterr().out
+        assert "a sweep is running: 2 results that it needs" in capsys.readouterr().out
         assert len(objects.list_objects("entries")) == 2
     assert run("prune", "--older-than-days", "0") == 0
     assert objects.list_objects("entries") == []
@@ -214,7 +214,7 @@ def test_killed_run_protects_no_results(run: Run, address: str, store: Store) ->
 
 def test_missing_bucket_store_is_reported_and_not_created(address: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--store-dir", address, "ls"]) == 2
-    assert "no store here" in capsys.readouterr().err
+    assert "this prefix is not a store" in capsys.readouterr().err
     assert Objects(address).list_objects("") == []
 
 

@@ -64,7 +64,7 @@ def test_store_commands_refuse_a_link_at_every_level(
     place.symlink_to(outside)
     for command in COMMANDS:
         assert main(["--store-dir", str(store.root), *command]) == 2
-        assert f"{place}: a symbolic link in a store" in capsys.readouterr().err
+        assert f"{place}: is a symbolic link in a store" in capsys.readouterr().err
     assert listing(outside) == before
 
 

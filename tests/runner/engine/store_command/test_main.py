@@ -59,7 +59,7 @@ class TestLs:
         lines = [line.split() for line in capsys.readouterr().out.splitlines()]
         assert ["answers", "1", "1", "1", "B", "2.0"] in lines
         assert ["chunks", "1", "0", "2.0", "KiB", "1.2"] in lines
-        assert "2 results, replies of 1 models and purposes".split() in lines
+        assert "2 results, replies in 1 folder (one per model and purpose)".split() in lines
         assert "1 unfinished stages, which will be resumed".split() in lines
 
     def test_ls_of_an_empty_store_prints_zero_results(self, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,7 +83,7 @@ class TestVerify:
         self, store: Store, chunks: StoredResult, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert run(store, "verify") == 0
-        assert "1 results and all replies compared with their checksums, 0 damaged" in capsys.readouterr().out
+        assert "1 results and all replies with their checksums: 0 damaged" in capsys.readouterr().out
 
     def test_verify_names_damaged_files(
         self, store: Store, chunks: StoredResult, answers: StoredResult, capsys: pytest.CaptureFixture[str]
@@ -172,7 +172,7 @@ class TestVerify:
         (store.root / "replies" / "@eaDir").mkdir()
         assert run(store, "verify") == 0
         assert run(store, "ls") == 0
-        assert "0 results, replies of 0 models and purposes" in capsys.readouterr().out
+        assert "0 results, replies in 0 folders (one per model and purpose)" in capsys.readouterr().out
 
     def test_verify_checks_workspaces_and_pair_scores(self, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
         folders = (store.workspace("dd" * 32), store.root / "pair_scores" / ("ee" * 32))
@@ -183,7 +183,7 @@ class TestVerify:
         assert run(store, "verify") == 1
         output = capsys.readouterr().out
         assert all(f"damaged: {block} does not match its checksum" in output for block in damaged)
-        assert "0 results and all replies compared with their checksums, 2 damaged" in output
+        assert "0 results and all replies with their checksums: 2 damaged" in output
         assert run(store, "verify", "--delete") == 0
         assert [path.exists() for path in (*sound, *damaged)] == [True, True, False, False]
 
@@ -322,7 +322,7 @@ class TestMissingStore:
     def test_store_command_names_and_does_not_create_a_missing_store(self, tmp_path: Path) -> None:
         done = run_command(tmp_path, "ls", module="runner.store")
         assert done.returncode == 2
-        assert done.stderr == "results/store: this folder is not a store. Name one with --store-dir\n"
+        assert done.stderr == "results/store: this folder is not a store. Pass one with --store-dir.\n"
         assert list(tmp_path.iterdir()) == []
 
     def test_store_command_refuses_a_newer_store(self, store: Store, capsys: pytest.CaptureFixture[str]) -> None:

@@ -63,7 +63,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
 
 
 def train(prepared: Prepared, out: Path, *more: str) -> int:
-    settings = "--epochs 10 --learning-rate 0.01 --batch-size 8 --at-once 8 --device cpu".split()
+    settings = "--epochs 10 --learning-rate 0.01 --batch-size 8 --micro-batch-size 8 --device cpu".split()
     return main(
         ["train", "--data", str(prepared.data), "--model", str(prepared.model), "--out", str(out), *settings, *more]
     )
@@ -208,7 +208,7 @@ def test_trained_judge_options_use_the_adapter(trained: Path) -> None:
     [
         (("--strict",), "--strict: 2 pairs are longer than the model's window or --max-length, e.g. q12, "),
         (("--max-length", "20"), "training pairs has 20 tokens or fewer. Use a larger"),
-        (("--at-once", "3", "--epochs", "0"), "--epochs: got 0, expected at least 1"),
+        (("--micro-batch-size", "3", "--epochs", "0"), "--epochs: got 0, expected at least 1"),
         (("--model", "owner/model"), "revision: got '', expected the commit of 'owner/model'"),
     ],
 )

@@ -149,7 +149,7 @@ def test_line_without_a_relevant_document_has_no_gold(tmp_path: Path) -> None:
         ("f1", [{"prediction": "x", "references": []}], "line 1: no field 'id'"),
         ("f1", [{"id": "a", "prediction": "x"}], "line 1: has 'prediction' and no 'references'"),
         ("f1", [{"id": "a", "prediction": 3, "references": []}], "line 1, field 'prediction': got a number"),
-        ("f1", [ANSWER, "{"], "line 2: not JSON"),
+        ("f1", [ANSWER, "{"], "line 2: is not JSON"),
         ("mrr", [{**RANKING, "ranking": ["d", "d"]}], "line 1, field 'ranking': got 'd' twice"),
         ("mrr", [{**RANKING, "ranking": [1]}], "line 1, field 'ranking': got 1 (int)"),
         ("mrr", [{**RANKING, "relevant": {"d": "high"}}], "line 1, field 'relevant': got the grade 'high'"),
