@@ -128,7 +128,7 @@ def _conclusion(family: Family, is_for_print: bool) -> str:
     """Name the cells that may be the best, or count the cells that are better and worse than the baseline."""
     if not family.rows:
         return f"All {len(family.baseline.cells)} cells have the same value for every sample."
-    return _may_be_best(family, is_for_print) if family.is_picked else _against_baseline(family)
+    return _describe_best_cells(family, is_for_print) if family.is_picked else _against_baseline(family)
 
 
 def _unit(family: Family) -> str:
@@ -141,7 +141,7 @@ def correction_text(family: Family) -> str:
     return f"corrected for {'the 2' if n_standings == 2 else f'any two of {n_standings}'} {_unit(family)}"
 
 
-def _may_be_best(family: Family, is_for_print: bool) -> str:
+def _describe_best_cells(family: Family, is_for_print: bool) -> str:
     """Describe the model confidence set: the best cell on these samples, and the cells that the test could not rule
     out. No cell is recommended if cells were tested under different conditions.
     """

@@ -16,13 +16,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runner.console.own_packages import find_own_packages_first
+from runner.console.own_packages import install_finders
 
 if TYPE_CHECKING:
     from runner.results.loaded_sweep import LoadedSweep
     from runner.serving.pipeline import Pipeline
 
-find_own_packages_first()
+install_finders()
 
 
 def run(overrides: Sequence[str] = (), *, config_dir: str | Path | None = None) -> "LoadedSweep":

@@ -1,4 +1,4 @@
-"""python -m runner.annotate: lets people check, correct and rate the questions of a released set."""
+"""python -m runner.annotate: lets people check, correct and rate the questions of a test set."""
 
 if __name__ == "__main__":  # first, so that Ctrl-C during the slow imports below ends cleanly
     from runner.console.interruptible import run_main
@@ -55,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(
         prog=_COMMAND,
-        description="Let people check, correct and rate the questions of a released set.",
+        description="Let people check, correct and rate the questions of a test set.",
         example=f"{_COMMAND} export my_set --to tasks.json",
         page=_PAGE,
     )
@@ -66,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     }
     export, into, agree, accept, parts = added.values()
     for command in added.values():
-        command.add_argument("folder", type=Path, metavar="FOLDER", help="folder of a released set")
+        command.add_argument("folder", type=Path, metavar="FOLDER", help="folder of a test set")
     for command in (into, agree, accept):
         command.add_argument(
             "files", type=Path, nargs="+", metavar="FILE", help="annotations: Label Studio's .json, or sheets (.csv)"

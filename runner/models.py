@@ -72,10 +72,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def _models(cell: "Cell") -> Iterator[tuple[object, str]]:
     """Yield each component that has a model, with its role. Equal components may occur in several roles."""
-    from runner.engine.identity import parts_of
+    from runner.engine.identity import walk_components
 
     for role in _ROLES:
-        yield from ((part, role) for part in parts_of(getattr(cell, role)) if getattr(part, "model", ""))
+        yield from ((part, role) for part in walk_components(getattr(cell, role)) if getattr(part, "model", ""))
 
 
 def _show(console: Console, role: str, trial: "Trial") -> None:

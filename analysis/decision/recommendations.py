@@ -67,7 +67,7 @@ class Recommendation:
     weighs_tokens: bool
 
     @property
-    def thrifty(self) -> str:
+    def cheapest_label(self) -> str:
         """Label of `cheapest`: "cheapest 64" or, if tokens do not count, "fastest 64"; "" if it is None."""
         return "" if self.cheapest is None else f"{'cheapest' if self.weighs_tokens else 'fastest'} {self.cheapest}"
 
@@ -83,7 +83,7 @@ class Recommendation:
         return "; ".join(filter(None, [self._choice_text(), self.not_compared]))
 
     def _choice_text(self) -> str:
-        cheap = [self.thrifty] if self.thrifty else []
+        cheap = [self.cheapest_label] if self.cheapest_label else []
         if self.verdict == SHOWN:
             return "; ".join([" or ".join(self.best), *(cheap if len(self.best) > 1 else [])])
         if self.verdict == SAME:

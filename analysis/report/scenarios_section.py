@@ -147,7 +147,7 @@ def _choice(entry: Recommendation) -> ScenarioChoice:
 
 def _head_and_notes(entry: Recommendation) -> tuple[str, list[str]]:
     """Return the head of a tested choice, and the parts of its note; "" for a part without content."""
-    cheap = entry.thrifty
+    cheap = entry.cheapest_label
     if entry.verdict == SHOWN:
         return " or ".join(entry.best), [f"{_margin(entry)} {_runner_up(entry)}", cheap if len(entry.best) > 1 else ""]
     if entry.verdict == SAME:

@@ -80,7 +80,7 @@ def select(
         )
     values = {key: [_value(samples, key) for samples in scored] for key in keys}
     sign = 1 if metric.direction() else -1
-    valued = sorted((key for key in keys if None not in values[key]), key=lambda key: sign * _goodness(values[key]))
+    valued = sorted((key for key in keys if None not in values[key]), key=lambda key: sign * _sort_value(values[key]))
     unvalued = [key for key in keys if None in values[key]]
     shown_keys = [*valued, *unvalued][:n_shown]
     return Selection(
@@ -88,7 +88,7 @@ def select(
         [tuple(samples.rows[key] for samples in scored) for key in shown_keys],
         len(keys),
         Counter(_exclusion_reason(scored, key) for key in unvalued),
-        len(cells) == 1 and len(valued) > 1 and len({_goodness(values[key]) for key in valued}) == 1,
+        len(cells) == 1 and len(valued) > 1 and len({_sort_value(values[key]) for key in valued}) == 1,
     )
 
 
@@ -108,7 +108,7 @@ def _value(scored: ScoredSamples, key: Key) -> float | None:
     return float(scored.statistics[row][0]) if scored.states[row] == ScoreState.VALUE else None
 
 
-def _goodness(values: Sequence[float | None]) -> float:
+def _sort_value(values: Sequence[float | None]) -> float:
     first, *others = (value or 0.0 for value in values)
     return first - sum(others)
 

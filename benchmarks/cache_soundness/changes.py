@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, get_args, get_origin, get_type_hints
 
-from runner.engine.identity import parts_of
+from runner.engine.identity import walk_components
 from runner.pipeline.cell import Cell
 from runner.pipeline.component_conflicts import combination_problems
 
@@ -50,14 +50,14 @@ class Change:
 
 def is_model_free(cell: Cell) -> bool:
     """Return True if no component of the cell loads a model or uses a server."""
-    others = [part for part in parts_of(cell) if part is not cell.pipeline or not cell.pipeline.is_built_in]
+    others = [part for part in walk_components(cell) if part is not cell.pipeline or not cell.pipeline.is_built_in]
     return not any(hasattr(part, name) for part in others for name in _MODEL_FIELDS)
 
 
 def is_sound(cell: Cell) -> bool:
     """Return True if the check before any loading accepts these values."""
     try:
-        own = [problem for part in parts_of(cell) for problem in getattr(part, "check", list)()]
+        own = [problem for part in walk_components(cell) for problem in getattr(part, "check", list)()]
         return not own and not combination_problems(**{name: getattr(cell, name) for name in _TOGETHER})
     except (TypeError, ValueError, AttributeError):
         return False

@@ -15,9 +15,9 @@ from components.limits import too_small
 from components.openai_server.body import MAX_BYTES, MAX_BYTES_PER_VECTOR
 from components.openai_server.errors import HttpError, Malformed
 from components.openai_server.limiter import Account
-from components.openai_server.reading import in_order, objects_in, to_float_array
+from components.openai_server.reading import get_objects, in_order, to_float_array
 from components.openai_server.received_replies import current_received, request_all
-from components.openai_server.server import Server, server_of
+from components.openai_server.server import Server, build_server
 from components.openai_server.session import Session
 from components.protocols import EmbedderState
 from components.records import Passages
@@ -43,7 +43,7 @@ class _Side:
     prefix: str
     body: Parameters
 
-    def key_of(self, text: str) -> str:
+    def vector_key(self, text: str) -> str:
         """Return the key of the vector of a text, prefix included."""
         return json.dumps([self.server.model, self.body, text], sort_keys=True)
 
@@ -125,7 +125,7 @@ class OpenAIEmbeddings:
     def request_keys(self, texts: Sequence[str], *, are_queries: bool) -> list[str]:
         """Return the keys of vectors among the received results; see `components.openai_server.received_replies`."""
         side = self._queries if are_queries else self._passages
-        return [side.key_of(side.prefix + text) for text in texts]
+        return [side.vector_key(side.prefix + text) for text in texts]
 
     @property
     def n_chunks_per_block(self) -> int:
@@ -139,7 +139,7 @@ class OpenAIEmbeddings:
 
     @property
     def _server(self) -> Server:
-        return replace(server_of(self), settings="the embedder")
+        return replace(build_server(self), settings="the embedder")
 
     @property
     def _queries(self) -> _Side:
@@ -167,7 +167,7 @@ class OpenAIEmbeddings:
         Equal texts are sent once, and texts with stored vectors are not sent. Vectors without `n_dimensions` dimensions
         (None: any number) are not stored. Raises ComponentError if a request fails permanently.
         """
-        keys, received = [side.key_of(text) for text in texts], current_received()
+        keys, received = [side.vector_key(text) for text in texts], current_received()
         stored = received.get_all(keys)
         vectors = {key: vector for key, vector in stored.items() if n_dimensions in (None, len(vector))}
         missing = tuple((key, text) for key, text in dict(zip(keys, texts, strict=True)).items() if key not in vectors)
@@ -213,7 +213,7 @@ def _unit_vectors(reply: Json, n_texts: int) -> NDArray[np.float32]:
 
     Raises Malformed unless the reply has one vector of finite numbers per text.
     """
-    data = in_order(objects_in(reply, "data"), n_texts, without_indexes=True)
+    data = in_order(get_objects(reply, "data"), n_texts, without_indexes=True)
     vectors = to_float_array([item.get("embedding") for item in data])
     if vectors.ndim != 2 or not vectors.size:
         raise Malformed(f"vectors of shape {vectors.shape} for {n_texts} texts, expected one for each")

@@ -10,8 +10,8 @@ from components.openai_server.counts import CountedAt
 from components.openai_server.errors import Malformed, preview
 from components.openai_server.limiter import Account
 from components.openai_server.look_up import LookUpFailed, look_up
-from components.openai_server.reading import count_in, objects_in, parse_body, part_of, text_in
-from components.openai_server.server import Server, server_of
+from components.openai_server.reading import count_in, get_objects, parse_body, part_of, text_in
+from components.openai_server.server import Server, build_server
 from components.openai_server.session import Session
 from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, ErrorClass, Request
@@ -80,7 +80,9 @@ class OllamaChat:
 
     @property
     def _server(self) -> Server:
-        return replace(server_of(self), if_refused="start the server (`ollama serve`), or give its address as base_url")
+        return replace(
+            build_server(self), if_refused="start the server (`ollama serve`), or give its address as base_url"
+        )
 
     async def _complete(self, session: Session, request: Request) -> Answer:
         reply = await session.post(
@@ -114,7 +116,7 @@ class OllamaChat:
         if not self.digest:
             return []
         try:
-            models = objects_in(parse_body(look_up(f"{self.base_url.rstrip('/')}/api/tags", _LOOK_UP_S)), "models")
+            models = get_objects(parse_body(look_up(f"{self.base_url.rstrip('/')}/api/tags", _LOOK_UP_S)), "models")
             digests = {text_in(model, "name").removesuffix(":latest"): text_in(model, "digest") for model in models}
         except (LookUpFailed, Malformed) as error:
             return [

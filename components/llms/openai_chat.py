@@ -14,10 +14,10 @@ from components.limits import too_small
 from components.llms.endings import is_filtered_prompt
 from components.llms.openai_replies import read_replies
 from components.llms.sampling import sampling_problems
-from components.openai_server.access import host_of
+from components.openai_server.access import extract_host
 from components.openai_server.errors import HttpError
 from components.openai_server.limiter import Account
-from components.openai_server.server import Failed, Server, server_of
+from components.openai_server.server import Failed, Server, build_server
 from components.openai_server.session import Session
 from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, Request
@@ -131,7 +131,7 @@ class OpenAIChat:
             log.warning(
                 "%s returned fewer completions than requested: the other %d are requested one by one "
                 "(completions_per_request=1 is as fast)",
-                host_of(self.base_url),
+                extract_host(self.base_url),
                 len(unanswered),
             )
             yield from self._answers(server, _group(unanswered, 1))
@@ -156,7 +156,7 @@ class OpenAIChat:
     @property
     def server(self) -> Server:
         """The server that the fields describe."""
-        return server_of(self)
+        return build_server(self)
 
     async def _complete(self, session: Session, requests: _Draws) -> list[Answer]:
         parameters = self._parameters(requests[0])
@@ -189,7 +189,7 @@ class OpenAIChat:
     @property
     def _length_parameter(self) -> str:
         if self.length_parameter is LengthParameter.AUTO:
-            is_openai = host_of(self.base_url) == host_of("")
+            is_openai = extract_host(self.base_url) == extract_host("")
             return "max_completion_tokens" if is_openai else "max_tokens"
         return self.length_parameter.value
 

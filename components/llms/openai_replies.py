@@ -8,7 +8,7 @@ from components.json_value import Json
 from components.llms.endings import classify_ending, is_broken_off, is_filter
 from components.openai_server.counts import AS_OPENAI
 from components.openai_server.errors import Malformed, preview
-from components.openai_server.reading import count_in, objects_in, part_of, text_in
+from components.openai_server.reading import count_in, get_objects, part_of, text_in
 from components.records import Answer, AnswerState
 from components.text.thoughts import split_thoughts
 
@@ -27,7 +27,7 @@ def read_replies(completion: object, request_ids: Sequence[str], latency_s: floa
     read once, so its tokens count for the first answer. The tokens of the completions are divided in proportion to the
     lengths of the texts, so that their sum is the paid number.
     """
-    choices = objects_in(completion, "choices")[: len(request_ids)]
+    choices = get_objects(completion, "choices")[: len(request_ids)]
     read = [_read(choice, request_id) for choice, request_id in zip(choices, request_ids, strict=False)]
     if not read:
         raise Malformed(preview(completion))
@@ -89,7 +89,7 @@ def _content(message: Mapping[str, object]) -> tuple[str, str]:
     """Return the text of a message, and the thoughts that a list of parts contains, as Mistral's models send it."""
     if not isinstance(message.get("content"), list):
         return text_in(message, "content"), ""
-    parts = objects_in(message, "content")
+    parts = get_objects(message, "content")
     text = "".join(text_in(part, "text") for part in parts if part.get("type") == "text")
     thoughts = [part for part in parts if part.get("type") == "thinking"]
     if parts and not any(part.get("type") in ("text", "thinking", "reasoning") for part in parts):
@@ -100,7 +100,7 @@ def _content(message: Mapping[str, object]) -> tuple[str, str]:
 def _thinking(part: Mapping[str, Json]) -> str:
     if not isinstance(part.get("thinking"), list):
         return text_in(part, "thinking")
-    return "".join(text_in(piece, "text") for piece in objects_in(part, "thinking"))
+    return "".join(text_in(piece, "text") for piece in get_objects(part, "thinking"))
 
 
 def _thoughts_beside(message: Mapping[str, object]) -> str:

@@ -18,7 +18,7 @@ UNUSABLE_PROXY = (
 """It does not show the proxy's address, which may contain a password."""
 
 
-def host_of(base_url: str) -> str:
+def extract_host(base_url: str) -> str:
     """Return host and port of an address; "" stands for OpenAI."""
     return urlsplit(base_url or OPENAI).netloc
 

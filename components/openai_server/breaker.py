@@ -91,13 +91,13 @@ class Breaker:
         """Record an answer of the server."""
         self._health.has_answered = True
         self._health.retries.record_answer()
-        self._is_up()
+        self._record_up()
 
     def record_failure(self, error: Exception, reason: str) -> None:
         """Record a request that failed permanently."""
         # Only failures that may affect other requests count. Any other failure proves that the server is up.
         if not (is_for_all(error) or is_temporary(error)):
-            self._is_up()
+            self._record_up()
             return
         health = self._health
         health.n_failed_in_a_row += 1
@@ -108,7 +108,7 @@ class Breaker:
             health.reason, health.error_class, health.down_since = reason, class_of(error), time.monotonic()
             self._opened.set()
 
-    def _is_up(self) -> None:
+    def _record_up(self) -> None:
         self._health.n_failed_in_a_row, self._health.down_since = 0, None
 
     def record_refusal(self, error: BudgetReached | StoreError) -> None:

@@ -238,17 +238,17 @@ def retry_after_s(error: Exception) -> float | None:
         return None
 
 
-def message_of(error: Exception, secret: str) -> str:
+def describe_error(error: Exception, secret: str) -> str:
     """Return a short line with the status and the server's message, or with the failure of the connection.
 
     Servers quote rejected keys, and errors quote addresses. All secrets are masked; `secret` ("" for none) is masked
     even if it is short.
     """
-    line = " ".join(whole_characters(_story(error))[:_READ_CHARACTERS].split())
+    line = " ".join(whole_characters(_describe_failure(error))[:_READ_CHARACTERS].split())
     return shorten_masked(line.replace(secret, HIDDEN) if secret else line, _SHOWN_CHARACTERS)
 
 
-def _story(error: Exception) -> str:
+def _describe_failure(error: Exception) -> str:
     match error:
         case HttpError(status=407):
             reason = _message_in(error.body)

@@ -63,7 +63,7 @@ def text_in(reply: object, *path: str) -> str:
     return value or ""
 
 
-def objects_in(reply: object, *path: str) -> list[dict[str, Json]]:
+def get_objects(reply: object, *path: str) -> list[dict[str, Json]]:
     """Return the list of objects under nested names. Raises Malformed for a missing or another value."""
     value = part_of(reply, *path)
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from components.errors import BudgetReached, StoreError
 from components.limits import too_small
-from components.openai_server.access import OPENAI, host_of, key_in, key_problems, proxy_problems, url_problems
+from components.openai_server.access import OPENAI, extract_host, key_in, key_problems, proxy_problems, url_problems
 from components.openai_server.breaker import Breaker
 from components.openai_server.calls import Calls
 from components.openai_server.connection import Connection
@@ -25,10 +25,10 @@ from components.openai_server.errors import (
     Refused,
     Untrusted,
     class_of,
+    describe_error,
     is_rate_limit,
     is_temporary,
     is_too_slow,
-    message_of,
     retry_after_s,
 )
 from components.openai_server.limiter import Account, Limiter, current_limiter
@@ -90,7 +90,7 @@ class Server:
     def account(self) -> Account:
         """The account whose limits calls count against."""
         return Account(
-            host_of(self.base_url),
+            extract_host(self.base_url),
             self.model,
             self.api_key_env,
             self.max_requests_per_minute,
@@ -247,8 +247,8 @@ class Server:
         number = "1 concurrent request" if limit == 1 else f"{limit} concurrent requests"
         at_once = f"It gets {number} instead of concurrency={self.concurrency}"
         breaker.health.retries.record_retry(
-            f"{self.model} at {host_of(self.base_url)}",
-            f"{message_of(error, secret=key_in(self.api_key_env))} ({attempts}{timeout}); retrying{in_s}",
+            f"{self.model} at {extract_host(self.base_url)}",
+            f"{describe_error(error, secret=key_in(self.api_key_env))} ({attempts}{timeout}); retrying{in_s}",
             class_of(error),
             self.settings,
             at_once if limit < self.concurrency else "",
@@ -256,8 +256,8 @@ class Server:
         )
 
     def _error_text(self, error: Exception, attempts: "_Attempts", breaker: Breaker) -> str:
-        message = message_of(error, secret=key_in(self.api_key_env))
-        text = f"{self.model} at {host_of(self.base_url)}: {message} ({attempts})"
+        message = describe_error(error, secret=key_in(self.api_key_env))
+        text = f"{self.model} at {extract_host(self.base_url)}: {message} ({attempts})"
         if attempts.is_limited and (delay_s := retry_after_s(error) or 0.0) > _MAX_NAMED_WAIT_S:
             text += f"; the server asks for a delay of {delay_s:,.0f} s"
         elif attempts.is_limited and breaker.health.window.refusals.seconds >= 1:
@@ -319,7 +319,7 @@ def _unread_authorities() -> str:
     return f"; SSL_CERT_FILE={file} is missing or cannot be read"
 
 
-def server_of(component: object) -> Server:
+def build_server(component: object) -> Server:
     """Return the server that a component's fields describe. The fields have the names of `Server`; fields with a
     default there are optional.
     """

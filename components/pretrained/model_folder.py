@@ -168,7 +168,7 @@ def reading_files(model: str, revision: str, *, trusted: bool = False) -> Iterat
         raise
     except Exception as error:  # transformers, the hub, safetensors and torch share no exception class
         if "custom code" in str(error):
-            raise ComponentError(_needs_own_code(model, folder, trusted)) from error
+            raise ComponentError(_own_code_error(model, folder, trusted)) from error
         if refused := _refused_kernel(error):
             raise ComponentError(f"model {model!r} cannot be loaded: {refused}") from error
         reason = str(error).strip().partition("\n")[0]
@@ -196,7 +196,7 @@ def _refused_kernel(error: BaseException | None) -> KernelRefused | None:
     return error
 
 
-def _needs_own_code(model: str, folder: Path | None, trusted: bool) -> str:
+def _own_code_error(model: str, folder: Path | None, trusted: bool) -> str:
     files = " and ".join(files_naming_modules(folder) if folder else []) or "its files"
     needs = f"model {model!r} cannot be loaded without its own code (auto_map in {files})"
     if trusted:

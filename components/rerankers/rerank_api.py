@@ -15,9 +15,9 @@ from components.fields import runtime_only
 from components.limits import too_small
 from components.openai_server.errors import Malformed
 from components.openai_server.limiter import Account
-from components.openai_server.reading import in_order, objects_in, to_float_array
+from components.openai_server.reading import get_objects, in_order, to_float_array
 from components.openai_server.received_replies import current_received, request_all
-from components.openai_server.server import Server, server_of
+from components.openai_server.server import Server, build_server
 from components.openai_server.session import Session
 from components.records import Passages
 from components.rerankers.query_chunk_pairs import TextPair, distinct_pairs
@@ -107,7 +107,7 @@ class RerankApi:
 
     @property
     def _server(self) -> Server:
-        return replace(server_of(self), settings="the reranker")
+        return replace(build_server(self), settings="the reranker")
 
     def _batches(self, texts: Sequence[TextPair], is_stored: Sequence[bool]) -> Iterator[_Batch]:
         """Yield batches of pairs to send. `texts` must be sorted by query."""
@@ -136,7 +136,7 @@ def _scores(reply: object, n_chunks: int) -> NDArray[np.float32]:
 
     Raises Malformed unless the reply has one finite score per chunk.
     """
-    results = objects_in(reply) if isinstance(reply, list) else objects_in(reply, "results")
+    results = get_objects(reply) if isinstance(reply, list) else get_objects(reply, "results")
     ordered = in_order(results, n_chunks)
     scores = to_float_array([result.get("relevance_score", result.get("score")) for result in ordered])
     if scores.shape != (n_chunks,):

@@ -60,7 +60,7 @@ def best_cells(scores: SampleScores, *, larger_is_better: bool, alpha: float, n_
         return BestCells(np.full(len(cells.values), np.nan), None)
     ahead = cells.values if larger_is_better else -cells.values
     n_redrawn = min(n_resamples, int(_STUDENTISED_BEYOND / alpha))
-    return may_be_best(ahead, _measures(cells, n_resamples, n_redrawn, seed), _floors(cells), alpha)
+    return model_confidence_set(ahead, _measures(cells, n_resamples, n_redrawn, seed), _floors(cells), alpha)
 
 
 def equal_cells_p_value(scores: SampleScores, *, n_resamples: int, seed: int) -> float:
@@ -105,7 +105,7 @@ def _measures(cells: Contributions, n_resamples: int, n_redrawn: int, seed: int)
     return [by_sign_changes, _Redraws(cells, n_redrawn, seed)]
 
 
-def may_be_best(
+def model_confidence_set(
     ahead: NDArray[np.float64], measures: Sequence[BestMeasure], floors: NDArray[np.float64], alpha: float | None
 ) -> BestCells:
     """Test which of the cells with the scores `ahead`, float64[n_cells], may be the best. See `best_cells`.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.statistics import chance
-from components.statistics.best import may_be_best
+from components.statistics.best import model_confidence_set
 from components.statistics.contributions import Contributions
 from components.statistics.power import critical_value
 from components.statistics.resampling import TOLERANCE, counts, swaps
@@ -139,7 +139,9 @@ def best_levels(ahead: NDArray[np.float64], differences: Contrasts) -> NDArray[n
     """
     places = _pair_numbers(len(ahead))
     floors = np.append(differences.floors, 0.0)[places]
-    return may_be_best(ahead, [_LevelDistances(measure, places) for measure in differences.measures], floors, None).p
+    return model_confidence_set(
+        ahead, [_LevelDistances(measure, places) for measure in differences.measures], floors, None
+    ).p
 
 
 def _pair_numbers(n_levels: int) -> NDArray[np.int64]:

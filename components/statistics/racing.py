@@ -187,7 +187,7 @@ class Race:
     def _add(self, scores: Floats) -> None:
         """Bet on some samples, add them, and determine the opponents."""
         if self._opponents is not None:
-            self._bet(scores, self._opponents)
+            self._update_wealth(scores, self._opponents)
         self._scores[self.n_seen : self.n_seen + len(scores)] = np.where(self.live, scores, np.nan)
         self.n_seen += len(scores)
         self._sums += scores.sum(axis=0)
@@ -234,7 +234,7 @@ class Race:
             wealth = float(path[-1])
         return False
 
-    def _bet(self, scores: Floats, opponents: NDArray[np.intp]) -> None:
+    def _update_wealth(self, scores: Floats, opponents: NDArray[np.intp]) -> None:
         """Update the wealth of all cells by the differences from their opponents, sample by sample."""
         difference = scores - scores[:, opponents]
         bets = Bets.after_sums(self.n_seen, self._total, self._squares, difference)

@@ -35,11 +35,11 @@ _TRADITIONAL = frozenset("們個這國時會說學對沒為來開關點樣長門
 def restore_ideographs(text: str) -> str:
     """Return the text with ideographs in place of radicals. The rest of the text tells its script if that matters."""
     if _DOOR in text:
-        text = text.replace(_DOOR, _door_in(text))
+        text = text.replace(_DOOR, _choose_door(text))
     return text.translate(_TABLE)
 
 
-def _door_in(text: str) -> str:
+def _choose_door(text: str) -> str:
     if any("\u3040" <= character <= "\u30ff" for character in text):  # kana
         return "戸"
     n_traditional = sum(character in _TRADITIONAL - _SIMPLIFIED for character in text)

@@ -73,7 +73,7 @@ def _is_working_folder(folder: str) -> bool:
         return False
 
 
-def find_own_packages_first() -> None:
+def install_finders() -> None:
     """Install the finders. Raises ImportError if another package of one of the names is loaded already."""
     for name in sorted(NAMES & sys.modules.keys()):
         file = getattr(sys.modules[name], "__file__", None)

@@ -18,8 +18,8 @@ from components.errors import ComponentError
 from components.openai_server.limiter import Tokens, current_limiter
 from components.protocols import LLM, AnswersFrom
 from components.records import Answer, AnswerState, Request
-from runner.engine.checked_answers import checked_answers, without_secrets_in
-from runner.engine.identity import describe, key_of
+from runner.engine.checked_answers import validate_answers, without_secrets_in
+from runner.engine.identity import describe, hash_description
 from runner.engine.plugins.plugin_loading import code_class
 from runner.engine.source_code import model_code, package_code, require_equal_files
 from runner.engine.spending.admission import admit_requests, max_request_tokens
@@ -143,7 +143,7 @@ class Asker:
     def _ask(self, requests: Mapping[str, Request]) -> Iterator[Answer]:
         """Send the requests and yield each answer once it is stored.
 
-        Raises ComponentError if the model leaves a request unanswered, if `checked_answers` refuses an answer, or if a
+        Raises ComponentError if the model leaves a request unanswered, if `validate_answers` refuses an answer, or if a
         file changed that the model reads. Raises BudgetReached after the answers to all requests already sent.
         """
         unanswered = dict(requests)
@@ -169,7 +169,7 @@ class Asker:
         is_stand_in = getattr(self._llm, "is_stand_in", False)
         if self.asks_a_language_model and not is_stand_in and not hasattr(self._llm, "account"):
             return admit_requests(self._llm, requests, current_limiter())
-        return checked_answers(self._llm, requests)
+        return validate_answers(self._llm, requests)
 
     def _count(self, answers: Sequence[Answer]) -> None:
         self._n_requests += len(answers)
@@ -256,7 +256,7 @@ def replies_key(llm: LLM, purpose: str) -> str:
     A user's language model costs money: only the code that it reaches counts, so that an edit elsewhere in its package
     does not repeat paid requests. A stand-in costs nothing: its whole package counts, as in all other stages.
     """
-    return key_of([purpose, describe(llm, code_of=model_code if is_language_model(llm) else package_code)])
+    return hash_description([purpose, describe(llm, code_of=model_code if is_language_model(llm) else package_code)])
 
 
 def request_keys(llm: LLM, requests: Sequence[Request]) -> list[str]:
@@ -279,7 +279,7 @@ def request_keys(llm: LLM, requests: Sequence[Request]) -> list[str]:
 def _make_key(llm: LLM, request: Request) -> str:
     messages = [[message.role, message.content] for message in request.messages]
     schema = None if request.json_schema is None else describe(request.json_schema)
-    key = key_of([messages, schema, request.draw])
+    key = hash_description([messages, schema, request.draw])
     if is_language_model(llm):
         return key
     # A stand-in reads the sample and the passages, so these belong to its request.

@@ -19,7 +19,7 @@ _COUNTS = ("n_prompt_tokens", "n_completion_tokens", "n_reasoning_tokens", "n_ca
 _SHOWN_CHARACTERS = 40
 
 
-def checked_answers(llm: LLM, requests: Sequence[Request]) -> Iterator[Answer]:
+def validate_answers(llm: LLM, requests: Sequence[Request]) -> Iterator[Answer]:
     """Yield the answers of `llm` to `requests`, each checked.
 
     Raises ComponentError for an invalid value in a field, for an answer without a request, and for a second answer to

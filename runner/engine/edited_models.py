@@ -8,7 +8,7 @@ from typing import TypedDict
 from components.errors import DamagedEntryError
 from components.protocols import LLM
 from runner.engine.broken_contracts import class_name
-from runner.engine.identity import describe, key_of
+from runner.engine.identity import describe, hash_description
 from runner.engine.model_replies import changed_files, has_users_code, replies_name
 from runner.engine.plugins.plugin_loading import code_class
 from runner.engine.source_code import model_modules
@@ -81,4 +81,4 @@ def _files(llm: LLM, purpose: str, store: Store) -> dict[str, str]:
 
 
 def _key_without_code(llm: LLM, purpose: str) -> str:
-    return key_of([purpose, describe(llm, code_of=lambda cls: "")])
+    return hash_description([purpose, describe(llm, code_of=lambda cls: "")])

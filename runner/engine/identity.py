@@ -95,30 +95,30 @@ def _meaningful_fields(component: object) -> Iterator[str]:
     return (field.name for field in fields if counts(field, getattr(component, field.name)))
 
 
-def parts_of(value: object) -> Iterator[object]:
+def walk_components(value: object) -> Iterator[object]:
     """Yield a component and all components nested in it, in lists and mappings too."""
     if isinstance(value, list | tuple):
         for item in value:
-            yield from parts_of(item)
+            yield from walk_components(item)
     elif isinstance(value, Mapping):
         for item in value.values():
-            yield from parts_of(item)
+            yield from walk_components(item)
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         yield value
         for field in dataclasses.fields(value):
-            yield from parts_of(getattr(value, field.name))
+            yield from walk_components(getattr(value, field.name))
 
 
-def models_in(value: object) -> Models:
+def required_models(value: object) -> Models:
     """Return the models that a component needs: the field `model` of the component and of all components nested in it.
 
     The purpose of a model does not matter.
     """
-    parts = [part for part in parts_of(value) if getattr(part, "model", None)]
+    parts = [part for part in walk_components(value) if getattr(part, "model", None)]
     return frozenset((str(getattr(part, "model", "")), str(getattr(part, "revision", ""))) for part in parts)
 
 
-def key_of(description: Json) -> str:
+def hash_description(description: Json) -> str:
     """Return the SHA-256 (64 hex digits) of the canonical JSON of a description."""
     canonical = json.dumps(description, sort_keys=True, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()

@@ -11,7 +11,7 @@ from components.protocols import LLM
 from components.records import Answer, AnswerState
 from runner.engine.ask import Asker, Report, is_language_model, replies_key
 from runner.engine.broken_contracts import class_name
-from runner.engine.identity import key_of
+from runner.engine.identity import hash_description
 from runner.engine.plugins.plugin_loading import code_class, opened_by_model
 from runner.engine.source_code import current_digest, is_ours
 from runner.engine.store import Store
@@ -38,7 +38,7 @@ def changed_files(llm: LLM, purpose: str, store: Store) -> dict[str, str]:
 def replies_name(llm: LLM, purpose: str, store: Store) -> str:
     """Return the name of the store's folder for the replies of a model, given the current contents of its files."""
     key, changed = replies_key(llm, purpose), changed_files(llm, purpose, store)
-    return key_of([key, changed]) if changed else key
+    return hash_description([key, changed]) if changed else key
 
 
 def asker_for(llm: LLM, purpose: str, store: Store, report: Report = lambda done, total: None) -> Asker:

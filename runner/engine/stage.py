@@ -17,7 +17,7 @@ from components.fields import counts
 from components.json_value import Json
 from components.openai_server.limiter import Tokens
 from runner.engine.codecs import Codec, Parts
-from runner.engine.identity import Models, describe, key_of, models_in, parts_of
+from runner.engine.identity import Models, describe, hash_description, required_models, walk_components
 
 if TYPE_CHECKING:
     from runner.engine.stage_run import Run
@@ -201,7 +201,7 @@ class Stage(_Reader, ABC, Generic[T]):
     @cached_property
     def key(self) -> str:
         """SHA-256 (hex) that identifies the result."""
-        return key_of(self.description)
+        return hash_description(self.description)
 
     @property
     def description(self) -> dict[str, Json]:
@@ -223,12 +223,12 @@ class Stage(_Reader, ABC, Generic[T]):
 
         Models that only its inputs need are not included.
         """
-        return frozenset(model for part in self._own_leaves() for model in models_in(part))
+        return frozenset(model for part in self._own_leaves() for model in required_models(part))
 
     def components(self) -> Iterator[object]:
         """Yield all components in its fields, nested ones included, but not the components of its inputs."""
         for leaf in self._own_leaves():
-            yield from parts_of(leaf)
+            yield from walk_components(leaf)
 
     def _own_leaves(self) -> Iterator[object]:
         return (leaf for leaf in _field_leaves(self) if not isinstance(leaf, Stage))

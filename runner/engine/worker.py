@@ -23,7 +23,7 @@ from runner.engine.ask import Report
 from runner.engine.cache import Cache
 from runner.engine.codecs import Parts
 from runner.engine.hidden_answers import hidden_lines
-from runner.engine.identity import key_of
+from runner.engine.identity import hash_description
 from runner.engine.outcome import StageRun, user_code_note
 from runner.engine.plugins.plugin_loading import code_class, uncovered_reads
 from runner.engine.source_code import require_equal_files
@@ -298,7 +298,10 @@ def _compute(stage: Stage[T], run: Run) -> T:
             os._exit(exit_code)
     for cls in {code_class(part) for part in stage.components()}:
         require_equal_files(cls)
-    if any(hasattr(part, "content_hash") for part in stage.components()) and key_of(stage.description) != stage.key:
+    if (
+        any(hasattr(part, "content_hash") for part in stage.components())
+        and hash_description(stage.description) != stage.key
+    ):
         raise ComponentError(
             "a file that one of its components reads changed while the sweep ran, so the result fits neither "
             "version. Run the same command again: finished work is cached."

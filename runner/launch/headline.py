@@ -73,7 +73,7 @@ def _coverage_axes(name: str, cells: Sequence[PlannedCell], store: Store) -> tup
         or not (planned := metrics.plan_metric(name)).cells
     ):
         return None
-    sharper = metrics.sharper(planned, [COVERAGE])
+    sharper = metrics.find_more_sensitive(planned, [COVERAGE])
     if not sharper or 2 * len(sharper.rows) < len(planned.rows):
         return None
     unseen = [axis for axis in planned.unseen_axes() if axis not in sharper.unseen_axes()]

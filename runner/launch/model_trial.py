@@ -8,7 +8,7 @@ import numpy as np
 
 from components.errors import ComponentError, RagGridError
 from components.late_interaction import score_pairs
-from components.openai_server.access import host_of
+from components.openai_server.access import extract_host
 from components.pretrained.model_files import ModelFiles, model_files
 from components.protocols import (
     LLM,
@@ -22,7 +22,7 @@ from components.protocols import (
 )
 from components.records import AnswerState, Kind, Message, Passages, Request, Sample, TextsWithUnits
 from components.secrets.mask import mask_text
-from runner.engine.checked_answers import checked_answers
+from runner.engine.checked_answers import validate_answers
 
 QUESTION = "Which city is the capital of France?"
 PASSAGES = ("Paris is the capital of France.", "苹果是一种水果。")
@@ -69,7 +69,7 @@ def _place(component: object, *, download: bool) -> Iterator[tuple[str, str]]:
         yield "class", component.class_path  # the class itself locates its model
         return
     if hasattr(component, "base_url"):
-        yield "server", host_of(component.base_url)
+        yield "server", extract_host(component.base_url)
         return
     revision = str(getattr(component, "revision", ""))
     files = model_files(model, revision)
@@ -140,7 +140,7 @@ def _try_reranker(reranker: Reranker) -> str:
 
 def _try_llm(llm: LLM) -> str:
     request = Request("check", (Message("user", QUESTION),), _SAMPLE, ())
-    (answer,) = checked_answers(llm, [request])
+    (answer,) = validate_answers(llm, [request])
     if answer.state is AnswerState.ERROR:
         raise ComponentError(answer.error)
     tokens = "?" if answer.n_completion_tokens is None else answer.n_completion_tokens

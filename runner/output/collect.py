@@ -54,7 +54,7 @@ def collect_cell(
         return CellResult(**facts, status=FAILED, reason=run.error), {"error.txt": run.trace.encode()}
     summary = read_cached(cell.graph.result, store, partial(_take_summary, folder))
     facts["dataset"] |= {**summary["notes"], "labels": summary["labels"]}
-    _list_documents(cell, store, folder.parent)
+    _write_documents(cell, store, folder.parent)
     reasons = [*_too_many_failures(summary, settings.max_failure_rate), *_too_many_unread(summary, settings)]
     reason = "; ".join(reasons)
     facts["latency_s"] = add_answer_latency(facts["latency_s"]["batched"], summary["latency_s"])
@@ -114,7 +114,7 @@ def _take_summary(folder: Path, result: StoredResult) -> dict[str, Json]:
     return summary
 
 
-def _list_documents(cell: PlannedCell, store: Store, sweep_folder: Path) -> None:
+def _write_documents(cell: PlannedCell, store: Store, sweep_folder: Path) -> None:
     """Write the documents' file of a corpus, once for all cells that search it."""
     retrieved = cell.graph.result.retrieved
     path = documents_file(sweep_folder, cell.graph.data.corpus.key)

@@ -86,7 +86,7 @@ def _unseen_line(metric: PlannedMetric, metrics: PlannedMetrics) -> str:
         if n_different == 1
         else f"the {n_cells:,} cells have at most {n_different:,} different values of it"
     )
-    better = metrics.sharper(metric, HEADLINES)
+    better = metrics.find_more_sensitive(metric, HEADLINES)
     hint = f". run.headline={better.name} can distinguish more of them" if better else ""
     return f"{metric.name} does not depend on {' or '.join(unseen)}: {equal}{hint}."
 

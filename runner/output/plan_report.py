@@ -10,7 +10,7 @@ from components.json_value import Json
 from components.text.languages import NAMES, UNKNOWN
 from runner.console.styled_text import count, join_names
 from runner.engine import environment
-from runner.engine.identity import parts_of
+from runner.engine.identity import walk_components
 from runner.engine.plan import KindCount, Plan
 from runner.engine.request_counts import RequestCount
 from runner.pipeline.corpus.chunk_stages import BlockSegments
@@ -275,7 +275,7 @@ def _misfits(cell: PlannedCell) -> Iterator[str]:
     if cell.request.cell.language.name == UNKNOWN:
         return
     for field in sorted(cell.graph.used):
-        for part in parts_of(getattr(cell.request.cell, field)):
+        for part in walk_components(getattr(cell.request.cell, field)):
             made_for = getattr(part, "languages", ())
             if made_for and language not in made_for:
                 yield f"{field} ({type(part).__name__})"

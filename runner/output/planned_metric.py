@@ -86,7 +86,7 @@ class PlannedMetrics:
                 if len(metric.rows):
                     yield metric
 
-    def sharper(self, metric: PlannedMetric, names: Sequence[str]) -> PlannedMetric | None:
+    def find_more_sensitive(self, metric: PlannedMetric, names: Sequence[str]) -> PlannedMetric | None:
         """Return the first metric in `names` in which more cells can differ than in `metric`, or None.
 
         If `metric` is a metric of retrieval, the result is one too.

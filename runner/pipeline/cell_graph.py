@@ -27,7 +27,7 @@ from dataclasses import dataclass, fields, replace
 
 from components.clusters import Groups, choose_groups
 from components.protocols import ExistingIndexArm
-from runner.engine.identity import parts_of
+from runner.engine.identity import walk_components
 from runner.engine.stage import Stage
 from runner.pipeline.answers.cell_answers import CellAnswers, build_answers, build_passages, no_passages
 from runner.pipeline.answers.compressing import ReadContext
@@ -245,6 +245,6 @@ class _Recorder:
         of the retriever.
         """
         # Search the component itself: `retriever.arms` are built from its fields and have no fields to search.
-        inside = [part for name in {"dataset", *self._read} for part in parts_of(getattr(self._cell, name))]
+        inside = [part for name in {"dataset", *self._read} for part in walk_components(getattr(self._cell, name))]
         names = {field.name for field in fields(Cell)} - self._read
         return {"dataset", *self._read} | {name for name in names if getattr(self._cell, name) in inside}

@@ -23,7 +23,7 @@ from runner.pipeline.corpus.reply_counts import ReplyCounts
 from runner.pipeline.corpus.step_reports import LINE, StepReport
 from runner.pipeline.ranking.list_reranking import HitOrders
 from runner.pipeline.ranking.unread_texts import CutPairs, CutTexts
-from runner.pipeline.search.expanding import asked_counts
+from runner.pipeline.search.expanding import expander_counts
 from runner.pipeline.search.hit_columns import (
     FOUND_GOLD_TYPE,
     RETRIEVED_TYPE,
@@ -69,7 +69,7 @@ class Retrieved(StageGroup):
         return {
             **refiner_counts(run, self.corpora),
             **header_counts(run, self.headers),
-            **asked_counts(run, self.queries),
+            **expander_counts(run, self.queries),
             **{name: counts for report in self.reports for name, counts in report.count_replies(run).items()},
             **{name: ReplyCounts(order.replies, order.usage) for name, order in orders.items()},
             **compressor_counts(run, self.compressed),

@@ -142,12 +142,12 @@ def _recommend_cheaper(choice: Choice, metric: str, by: str, name: Name) -> Pros
     """Recommend a cheaper cell than the one with the best mean."""
     chosen, best = choice.cell, choice.best
     many = f"{choice.n_near} of {count(len(choice.compared), 'cell')}"
-    first = f". {_advantage(choice)} among the cells within one standard error of the best {by} ({many})."
+    first = f". {_describe_saving(choice)} among the cells within one standard error of the best {by} ({many})."
     means = f"Its {metric} is {_value(choice, chosen)}; the best mean is {_value(choice, best)} ({name(best)})."
     return prose("Take ", name(chosen), first) + prose(means) + prose(_saving(choice, name))
 
 
-def _advantage(choice: Choice) -> str:
+def _describe_saving(choice: Choice) -> str:
     options = [cell for group in choice.near for cell in group]
     if choice.saves_tokens and (cost := choice.tokens):
         fewest = min(cost.measure(cell) or 0.0 for cell in options)

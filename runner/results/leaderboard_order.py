@@ -126,7 +126,7 @@ def select_ranked_part(cell: CellResult, headline: str = "") -> CellResult:
     It has the metrics over all samples that leaderboards may show. Of the data set's own subsets, it has the values of
     metrics that may rank the sweep.
     """
-    ranking = _may_rank(cell, headline)
+    ranking = _ranking_metrics(cell, headline)
     shown_metrics = {headline, *HEADLINES, *cell.own_metrics, *ranking}
     values = {
         subset: {name: {"value": entries[name]["value"]} for name in ranking if name in entries}
@@ -141,7 +141,7 @@ def select_ranked_part(cell: CellResult, headline: str = "") -> CellResult:
     return replace(cell, metrics=values | {OVERALL: overall}, dataset=dataset, **not_shown)
 
 
-def _may_rank(cell: CellResult, headline: str) -> list[str]:
+def _ranking_metrics(cell: CellResult, headline: str) -> list[str]:
     """Return the metrics that may rank a sweep with this cell.
 
     These are the headline metrics up to the first with a value, because other cells may have a value of an earlier one.

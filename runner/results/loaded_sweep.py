@@ -287,7 +287,7 @@ def _find_subset(subset: str, subsets: Iterable[str], cells: Iterable[CellResult
     if subset in (names := set(subsets)):
         return subset
     labels = {slug: label for cell in cells for slug, label in cell.dataset.get("labels", {}).items()}
-    matches = sorted(name for name in names if subset.casefold() in _name_subset(name, labels))
+    matches = sorted(name for name in names if subset.casefold() in _subset_aliases(name, labels))
     if len(matches) == 1:
         return matches[0]
     if matches:
@@ -295,7 +295,7 @@ def _find_subset(subset: str, subsets: Iterable[str], cells: Iterable[CellResult
     raise DataError(f"{text}: got the subset {subset!r}, expected one of {_list_names(names, subset)}")
 
 
-def _name_subset(subset: str, labels: Mapping[str, str]) -> set[str]:
+def _subset_aliases(subset: str, labels: Mapping[str, str]) -> set[str]:
     """Return the alternative names of a subset: its label, with and without the kind of its group."""
     group, _, slugs = subset.partition("/")
     if group not in GROUPINGS:

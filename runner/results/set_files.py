@@ -1,4 +1,4 @@
-"""A released set as a folder of files.
+"""A test set as a folder of files.
 
 documents.jsonl   {"id", "title", "text", "metadata"}
 samples.jsonl     {"id", "question", "references", "gold", "subset", "topic", "task", "kind", "history", "provenance"}
@@ -26,7 +26,7 @@ DOCUMENTS, SAMPLES, EDITS, MANIFEST = "documents.jsonl", "samples.jsonl", "edits
 UNFINISHED = ".unfinished"
 """Suffix or name of a folder in which a set is being written."""
 
-_EXPECTED = f"a released set: a folder with {DOCUMENTS}, {SAMPLES} and {MANIFEST}"
+_EXPECTED = f"a test set: a folder with {DOCUMENTS}, {SAMPLES} and {MANIFEST}"
 _COPY_AGAIN = "Copy the set again from its source, or generate it again."
 _OWN_FIELDS = ("content_key", "parent", "n_documents", "n_samples")
 """Fields of the manifest other than `about`."""
@@ -35,7 +35,7 @@ _OWN_FIELDS = ("content_key", "parent", "n_documents", "n_samples")
 def read_testset(folder: Path) -> Testset:
     """Read a set that `write_testset` wrote.
 
-    Raises DataError for a folder that is not a released set, and for content that does not match the key in the
+    Raises DataError for a folder that is not a test set, and for content that does not match the key in the
     manifest.
     """
     from components.datasets.document_files import read_documents  # a sweep does not need the many readers
@@ -144,7 +144,7 @@ def require_replaceable(folder: Path, about: Mapping[str, Json]) -> None:
     if nearest != folder or not any(folder.iterdir()) or ((folder / UNFINISHED).exists() and not _has_manifest(folder)):
         return
     if not _has_manifest(folder):
-        raise DataError(f"{folder}: contains other files than a released set. Choose a new or empty folder.")
+        raise DataError(f"{folder}: contains other files than a test set. Choose a new or empty folder.")
     manifest = as_record(read_json(folder / MANIFEST, _EXPECTED).value, str(folder / MANIFEST))
     if manifest.get("parent") or (folder / EDITS).exists():
         raise DataError(
@@ -189,7 +189,7 @@ def _files(testset: Testset) -> dict[str, bytes]:
 
 
 def _read_edits(file: Path) -> Iterator[Edit]:
-    for location, record in read_records(file, "edits of a released set") if file.exists() else ():
+    for location, record in read_records(file, "edits of a test set") if file.exists() else ():
         sample, name, version = (required_text(record, field, location) for field in ("sample", "field", "version"))
         before, after = (_value(record, field, location) for field in ("before", "after"))
         yield Edit(sample, name, before, after, optional_texts(record, "by", location), version)

@@ -12,7 +12,7 @@ from components.limits import expected_one_of
 from components.metrics.interval import Intervals
 from components.protocols import RerankerSelection
 from components.records import Answer, Context, Documents, Hits, Queries, Spans
-from runner.engine.identity import key_of
+from runner.engine.identity import hash_description
 from runner.engine.stage import AnyStage, Stage
 from runner.pipeline.answers.prompt_passages import PromptPassages, RetrievedPassages
 from runner.pipeline.building import build_component
@@ -146,7 +146,7 @@ def _data(facts: DataFacts) -> Data:
         facts.corpus_prefixes,
         {},
         facts.language,
-        key_of([facts.corpus, facts.samples]),
+        hash_description([facts.corpus, facts.samples]),
         facts.n_by_turn,
         CorpusParts.from_partition(partition, facts.parts),
     )

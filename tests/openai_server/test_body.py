@@ -15,7 +15,7 @@ import pytest
 
 from components.openai_server.body import MAX_BYTES_OF_ERROR
 from components.openai_server.connection import Connection
-from components.openai_server.errors import Disconnected, HttpError, Malformed, TooLarge, is_temporary, message_of
+from components.openai_server.errors import Disconnected, HttpError, Malformed, TooLarge, describe_error, is_temporary
 
 _MAX_BYTES = 1 << 20
 _GIB_IN_KIB = 1 << 20
@@ -102,7 +102,7 @@ def test_reply_beyond_the_limit_is_not_read_to_its_end(kind: str) -> None:
     with pytest.raises(TooLarge, match="more than 1 MiB") as caught:
         received(parts, *headers)
     assert not is_temporary(caught.value)
-    assert "too large" in message_of(caught.value, "")
+    assert "too large" in describe_error(caught.value, "")
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < _GIB_IN_KIB
 
 

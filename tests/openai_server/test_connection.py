@@ -25,9 +25,9 @@ from components.openai_server.errors import (
     Malformed,
     Refused,
     Untrusted,
+    describe_error,
     is_for_all,
     is_temporary,
-    message_of,
 )
 from tests.contracts.llm_contract import request
 from tests.llms.chat_server import Reply, chat_server
@@ -138,7 +138,7 @@ def error_after(sent: bytes) -> str:
         with pytest.raises(Disconnected) as caught:
             post(f"http://127.0.0.1:{listener.getsockname()[1]}")
         server.join()
-    return message_of(caught.value, "")
+    return describe_error(caught.value, "")
 
 
 def test_non_http_reply_is_not_a_server_status() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from components.openai_server.connection import Connection
-from components.openai_server.errors import Redirected, class_of, is_for_all, is_temporary, message_of
+from components.openai_server.errors import Redirected, class_of, describe_error, is_for_all, is_temporary
 from components.openai_server.look_up import LookUpFailed, look_up
 from components.openai_server.origin import next_address
 from components.records import ErrorClass
@@ -40,7 +40,7 @@ def test_redirect_to_another_server_sends_neither_request_nor_key(status: int, m
     ):
         post(server.url)
     assert stranger.requests == []
-    said = message_of(caught.value, "")
+    said = describe_error(caught.value, "")
     assert server.url.removesuffix("/v1") in said
     assert stranger.url.removesuffix("/v1") in said
     assert is_for_all(caught.value)

@@ -15,7 +15,7 @@ from components.protocols import LLM, Ask
 from components.records import Kind, ScoreState
 from components.testset.protocols import SourceCorpus
 from components.testset.records import Topic
-from components.testset.topics.tree import MAX_NAME_CHARACTERS, Leaf, checked_name, list_topics
+from components.testset.topics.tree import MAX_NAME_CHARACTERS, Leaf, list_topics, normalize_name
 from components.testset.wording import TEXT, Wording, object_schema, quote_text
 from components.text.slugs import plain_name
 
@@ -105,8 +105,8 @@ class DraftedTopics:
 def _leaf(item: object) -> Leaf:
     """Return the leaf of an item. Raises DataError if it is not a topic with a name."""
     record = item if isinstance(item, dict) else {"name": item}
-    area, name = record.get("area"), checked_name(record.get("name"), _WHERE)
-    path = (name,) if area in (None, "") else (checked_name(area, _WHERE), name)
+    area, name = record.get("area"), normalize_name(record.get("name"), _WHERE)
+    path = (name,) if area in (None, "") else (normalize_name(area, _WHERE), name)
     return Leaf(path, str(record.get("description") or ""))
 
 

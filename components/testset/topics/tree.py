@@ -47,7 +47,7 @@ def _merge(leaves: Iterable[Leaf], location: str, depth: int | None) -> dict[tup
     """Return the leaves by the path of their topic. Raises DataError for an invalid tree."""
     by_path: dict[tuple[str, ...], list[Leaf]] = {}
     for leaf in leaves:
-        path = tuple(checked_name(name, location) for name in leaf.path)
+        path = tuple(normalize_name(name, location) for name in leaf.path)
         if len(path) > DEEPEST:
             raise too_deep(path, location)
         by_path.setdefault(path[:depth], []).append(Leaf(path, shown_text(leaf.description)))
@@ -97,7 +97,7 @@ def _description(path: tuple[str, ...], merged: Sequence[Leaf]) -> str:
     return ", ".join(below) or merged[0].description
 
 
-def checked_name(name: object, location: str) -> str:
+def normalize_name(name: object, location: str) -> str:
     """Return a name in composed form, without invisible characters. Raises DataError for an invalid name."""
     if not isinstance(name, str):
         raise DataError(

@@ -8,7 +8,7 @@ from typing import Any
 from components.errors import DataError
 from components.json_value import Json
 from components.limits import closest_name, expected_one_of
-from components.testset.topics.tree import DEEPEST, Leaf, checked_name, too_deep
+from components.testset.topics.tree import DEEPEST, Leaf, normalize_name, too_deep
 
 _FIELDS = ("name", "parent", "description")
 _FORMS = (
@@ -90,11 +90,11 @@ def _read_nested(value: Json, path: tuple[str, ...], location: str) -> Iterator[
         yield Leaf(path)
     elif isinstance(value, Mapping):
         for name, below in value.items():
-            yield from _read_nested(below, (*path, checked_name(name, location)), location)
+            yield from _read_nested(below, (*path, normalize_name(name, location)), location)
     elif isinstance(value, list):
         for item in value:
             is_name = not isinstance(item, Mapping)
-            yield from _read_nested({checked_name(item, location): None} if is_name else item, path, location)
+            yield from _read_nested({normalize_name(item, location): None} if is_name else item, path, location)
     else:
         raise DataError(f"{location}: got {value!r} below {' / '.join(path)}, expected topics: {_FORMS}")
 
@@ -110,7 +110,7 @@ def _read_omnieval(node: Json, path: tuple[str, ...], location: str) -> Iterator
             raise DataError(
                 f"{location}: got {str(child)[:80]!r} among sub_topics, expected a mapping with 'topic_name'"
             )
-        yield from _read_omnieval(child, (*path, checked_name(child["topic_name"], location)), location)
+        yield from _read_omnieval(child, (*path, normalize_name(child["topic_name"], location)), location)
     if path and not below:
         yield Leaf(path)
 
@@ -122,10 +122,10 @@ def _read_flat(items: Sequence[Mapping[str, Json]], location: str) -> Iterator[L
             raise DataError(
                 f"{location}: unknown field '{unknown[0]}' of {item['name']!r}{expected_one_of(unknown[0], _FIELDS)}"
             )
-        name, parent = checked_name(item["name"], location), item.get("parent")
+        name, parent = normalize_name(item["name"], location), item.get("parent")
         if name in parents:
             raise DataError(f"{location}: got the name '{name}' twice, expected names that identify a parent")
-        parents[name] = None if parent in (None, "") else checked_name(parent, location)
+        parents[name] = None if parent in (None, "") else normalize_name(parent, location)
     inner = set(parents.values())
     paths = {name: _path(name, parents, location) for name in parents}
     for item, (name, path) in zip(items, paths.items(), strict=True):

@@ -67,7 +67,7 @@ class OpenedFiles:
         self._roots = _folders_around(packages, files)
         if packages and not self._is_hooked:
             self._is_hooked = True
-            sys.addaudithook(self._hear)
+            sys.addaudithook(self._handle_event)
 
     def forget(self, packages: Collection[str]) -> None:
         """Drop the records of packages, for example because they are imported again."""
@@ -102,7 +102,7 @@ class OpenedFiles:
             if file.is_data and top_level(name) == top_level(module):
                 self.read.setdefault(name, set()).add(module)
 
-    def _hear(self, event: str, arguments: tuple[object, ...]) -> None:
+    def _handle_event(self, event: str, arguments: tuple[object, ...]) -> None:
         if event in _EVENTS and self._packages:
             self._note(event, arguments)
         elif event == IDENTIFIED and self._identifying:

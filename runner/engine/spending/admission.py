@@ -16,7 +16,7 @@ from components.openai_server.limiter import (
 )
 from components.protocols import LLM
 from components.records import Answer, AnswerState, ErrorClass, Message, Request
-from runner.engine.checked_answers import checked_answers
+from runner.engine.checked_answers import validate_answers
 from runner.engine.store.held_locks import LockLost
 
 _MAX_ANSWER_S = 3600.0
@@ -27,14 +27,14 @@ def admit_requests(llm: LLM, requests: Sequence[Request], limiter: Limiter) -> I
     """Yield answers as they arrive. Each call of the model gets as many requests as the limiter admits.
 
     Raises BudgetReached after the answers to all admitted requests, and ComponentError for an answer that
-    `checked_answers` refuses.
+    `validate_answers` refuses.
     """
     waiting = deque((request, _attempt(llm, request)) for request in requests)
     own_limiter = ProcessLimiter(limiter.health)  # requests of the model itself are already counted here
     while waiting:
         under_way = _admit_first(waiting, limiter)
         try:
-            answers = checked_answers(llm, [request for request, _ in under_way.values()])
+            answers = validate_answers(llm, [request for request, _ in under_way.values()])
             while answer := _next(answers, own_limiter):
                 if answer.request_id in under_way:
                     _, attempt = under_way.pop(answer.request_id)

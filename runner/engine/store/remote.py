@@ -63,7 +63,7 @@ class Remote(Protocol):
     def publish(self, kind: str, name: str, folder: Path) -> bool:
         """Upload the result in a folder. False if another process was first: its result stays."""
 
-    def give_up(self, folder: Path) -> None:
+    def mark_damaged(self, folder: Path) -> None:
         """Mark a result as damaged: the next published one replaces it, unless it was replaced before."""
 
     def lock(self, key: str, what: str, *, is_paid: bool = False) -> AbstractContextManager[HeldLock]:
@@ -110,7 +110,7 @@ class NoRemote:
     def publish(self, kind: str, name: str, folder: Path) -> bool:
         return True
 
-    def give_up(self, folder: Path) -> None: ...
+    def mark_damaged(self, folder: Path) -> None: ...
 
     def lock(self, key: str, what: str, *, is_paid: bool = False) -> AbstractContextManager[HeldLock]:
         return nullcontext(HeldLock(had_holder=False))

@@ -190,7 +190,7 @@ class Store:
                     return None
                 manifest = self._manifests.read(temporary, folder)
                 if manifest is None:
-                    self._remote.give_up(folder)
+                    self._remote.mark_damaged(folder)
                     return None
                 return self._move_in(temporary, StoredResult(folder, manifest, remote=self._remote))
         finally:
@@ -323,7 +323,7 @@ class Store:
         A result that another process has written there since then stays.
         """
         self._entries.pop((entry.manifest.kind, entry.manifest.key), None)
-        self._remote.give_up(entry.folder)
+        self._remote.mark_damaged(entry.folder)
         self._remove(entry.folder, entry.manifest)
 
     def _remove(self, folder: Path, manifest: Manifest | None) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from components.clusters import component_ids
 from components.judges.graded import Graded
 from components.records import Sample
-from runner.engine.identity import describe, key_of
+from runner.engine.identity import describe, hash_description
 from runner.labels.graders import labelled_graders
 from runner.labels.label_files import LabelledItem, read_labels
 from runner.labels.training.labelled_answers import LabelledQuestion, complete_items, questions_in
@@ -78,7 +78,7 @@ def prepare(preparation: Preparation, folder: Path) -> TrainingManifest:
 
 def wording_key(grader: Graded) -> str:
     """Return a key of everything that a grader shows and reads, independent of its model."""
-    return key_of(describe(grader, without=("llm",)))
+    return hash_description(describe(grader, without=("llm",)))
 
 
 def _ties(sample: Sample, questions: Mapping[str, LabelledQuestion]) -> list[Hashable]:

@@ -63,7 +63,7 @@ class TrainingPairs:
     n_left_out: Counter[str] = field(default_factory=Counter)
 
 
-class _PeoplesReply:
+class _LabelReplies:
     """Takes the place of a model: gives one reply to every request, and records the requests."""
 
     def __init__(self, reply: dict[str, Json]) -> None:
@@ -80,8 +80,8 @@ class _Requests(NamedTuple):
     meant them.
     """
 
-    first: _PeoplesReply
-    then: _PeoplesReply
+    first: _LabelReplies
+    then: _LabelReplies
     is_read: bool
 
 
@@ -129,8 +129,8 @@ def _label_pairs(grader: Graded, index: int, item: LabelledItem, n_left_out: Cou
 
 def _make_requests(grader: Graded, item: LabelledItem, label: int, reason: str) -> _Requests:
     applies = label != NOT_APPLICABLE or grader.not_applicable_grade is not None
-    first = _PeoplesReply({"reason": "" if applies else reason, "applicable": applies})
-    then = _PeoplesReply({"reason": reason, "grade": _grade(grader, label)})
+    first = _LabelReplies({"reason": "" if applies else reason, "applicable": applies})
+    then = _LabelReplies({"reason": reason, "grade": _grade(grader, label)})
     preparation: JudgePreparation = grader.prepare([item.judged.sample], first)
     scores = grader.judge([item.judged], preparation, then).scores[grader.name]
     value = float(scores.values[0])

@@ -7,7 +7,7 @@ from components.records import Context, Hits, Spans
 from runner.engine.broken_contracts import broken_contract
 
 
-def checked_context(context: Context, hits: Hits, spans: Spans, top_k: int, builder: object) -> Context:
+def validate_context(context: Context, hits: Hits, spans: Spans, top_k: int, builder: object) -> Context:
     """Return `context` if each of its chunks is among the first `top_k` hits of its query, or near one of them.
 
     The builder's `n_chunks_per_hit` limits the distance. Otherwise raises ComponentError, which names the builder's

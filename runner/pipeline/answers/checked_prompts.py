@@ -17,7 +17,7 @@ from runner.engine.checked_answers import answer_error
 _ROLES = ("system", "user", "assistant")
 
 
-def checked_messages(messages: Sequence[Message], sample: Sample, prompt: object) -> tuple[Message, ...]:
+def validate_messages(messages: Sequence[Message], sample: Sample, prompt: object) -> tuple[Message, ...]:
     """Return the messages.
 
     Raises ComponentError, which names the prompt's class, for an invalid message, and without messages.
@@ -36,7 +36,7 @@ def checked_messages(messages: Sequence[Message], sample: Sample, prompt: object
     return tuple(messages)
 
 
-def checked_examples(
+def validate_examples(
     chosen: NDArray[np.int32],
     samples: Sequence[Sample],
     pool: Sequence[Sample],
@@ -79,7 +79,7 @@ def _examples_problem(
     return ""
 
 
-def checked_turns(
+def validate_turns(
     earlier: Sequence[Sequence[int]], samples: Sequence[Sample], history: History
 ) -> list[tuple[int, ...]]:
     """Return the positions of every sample's earlier turns.
@@ -110,7 +110,7 @@ def _turns_problem(earlier: object, sample: Sample, turns: Mapping[int, Sequence
     return ""
 
 
-def checked_generation(
+def validate_generation(
     answers: list[GeneratedAnswer], tasks: Sequence[AnswerTask], generator: object
 ) -> list[GeneratedAnswer]:
     """Return `answers` if they answer the tasks in order. Otherwise raises ComponentError, which names the class."""
@@ -122,7 +122,7 @@ def checked_generation(
     for answer, task in zip(answers, tasks, strict=True):
         if problem := _answer_problem(answer, task.sample.id):
             raise broken_contract(generator, problem)
-        checked_messages(answer.prompt, task.sample, generator)
+        validate_messages(answer.prompt, task.sample, generator)
     return answers
 
 

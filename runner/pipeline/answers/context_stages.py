@@ -7,7 +7,7 @@ from components.records import Context, Hits, SpanTexts
 from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
-from runner.pipeline.answers.checked_context import checked_context
+from runner.pipeline.answers.checked_context import validate_context
 from runner.pipeline.corpus.loaded_data import Samples
 from runner.pipeline.corpus.text_passages import ChunkPassages
 
@@ -27,7 +27,7 @@ class ChosenContext(Stage[Context], kind="context", version=1, work=Work.PER_QUE
         hits = run.read(self.hits)
         texts = SpanTexts(run.read(self.chunks.corpus).texts, run.read(self.chunks.chunks))
         top_k = min(self.top_k, hits.chunk.shape[1])
-        return checked_context(self.builder.build(hits, texts, top_k), hits, texts.spans, top_k, self.builder)
+        return validate_context(self.builder.build(hits, texts, top_k), hits, texts.spans, top_k, self.builder)
 
 
 class EmptyContext(Stage[Context], kind="empty_context", version=1, work=Work.PER_QUERY):

@@ -9,7 +9,7 @@ from components.retrievers.whole_corpus import WholeCorpus
 from components.text.tables import segment
 from runner.engine.store import Store
 from runner.engine.worker import read_cached
-from runner.pipeline.answers.checked_context import checked_context
+from runner.pipeline.answers.checked_context import validate_context
 from runner.pipeline.corpus.document_table import read_documents
 from runner.pipeline.corpus.loaded_data import Data
 
@@ -69,7 +69,7 @@ def _line_or_problem(
             f"than {_MAX_HITS:,}. Set a smaller top_k, or use fewer samples (dataset.limit)."
         )
     texts, hits = SpanTexts(documents.texts, spans), whole.pick((_ANY_SAMPLE,), documents, spans, n_picked)
-    context = checked_context(builder.build(hits, texts, n_picked), hits, spans, n_picked, builder)
+    context = validate_context(builder.build(hits, texts, n_picked), hits, spans, n_picked, builder)
     shown_texts = [texts[chunk] for chunk in context.chunk[0].tolist() if chunk >= 0]
     limits = _limits(builder, top_k, context, n_picked < len(spans))
     if not shown_texts and n_picked:

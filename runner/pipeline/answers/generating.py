@@ -11,7 +11,7 @@ from runner.engine.codecs import Parts
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.answer_stages import AnswersCodec, Messages, PromptsCodec, tokens_without_passages
-from runner.pipeline.answers.checked_prompts import checked_generation
+from runner.pipeline.answers.checked_prompts import validate_generation
 from runner.pipeline.answers.prompt_examples import ChosenExamples, renderer
 from runner.pipeline.answers.prompt_passages import PromptPassages
 from runner.pipeline.answers.revising import unrevised_answers
@@ -94,7 +94,7 @@ class GeneratedInSteps(Stage[Generation], kind="generation", version=1, work=Wor
         render = renderer(run, self.prompt, self.passages, self.examples)
         ask = run.ask(self.llm, "answers")
         generated = self.generator.generate(tasks, render, _shift_draws(ask, self.draw * self.generator.n_draws))
-        generated = checked_generation(generated, tasks, self.generator)
+        generated = validate_generation(generated, tasks, self.generator)
         return Generation(
             [each.answer for each in generated],
             [each.prompt for each in generated],

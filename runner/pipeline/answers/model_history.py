@@ -18,7 +18,7 @@ from runner.engine.codecs import Columns, Parts
 from runner.engine.stage import AnyStage, Stage, StageGroup, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.answer_stages import Messages, Prompts, count_usage
-from runner.pipeline.answers.checked_prompts import checked_turns
+from runner.pipeline.answers.checked_prompts import validate_turns
 from runner.pipeline.answers.generating import Generation, GenerationCodec, generations
 from runner.pipeline.corpus.loaded_data import Samples, SamplesCodec, SampleSet
 
@@ -113,7 +113,7 @@ class OwnTurns(Stage[TurnSet], kind="turns", in_words="turns of conversations", 
 
 
 def _earlier_turns(history: History, samples: Sequence[Sample]) -> list[tuple[int, ...]]:
-    return checked_turns(history.earlier_turns(samples), samples, history)
+    return validate_turns(history.earlier_turns(samples), samples, history)
 
 
 def _is_answered(answer: Answer | None) -> bool:

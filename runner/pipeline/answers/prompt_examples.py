@@ -12,7 +12,7 @@ from components.records import Documents, Message, Passage, Sample
 from runner.engine.codecs import SinglePart
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
-from runner.pipeline.answers.checked_prompts import checked_examples, checked_messages
+from runner.pipeline.answers.checked_prompts import validate_examples, validate_messages
 from runner.pipeline.answers.prompt_passages import NoPassages, PromptPassages
 from runner.pipeline.corpus.loaded_data import Data, Samples
 
@@ -32,7 +32,7 @@ class ChosenExamples(Stage[NDArray[np.int32]], kind="examples", version=1, work=
         samples, pool = run.read(self.samples).samples, run.read(self.pool).samples
         documents = run.read(self.documents)
         chosen = self.examples.choose(samples, pool, documents)
-        return checked_examples(chosen, samples, pool, documents, self.examples)
+        return validate_examples(chosen, samples, pool, documents, self.examples)
 
 
 def chosen_examples(examples: Examples, data: Data, pool: Data | None) -> tuple[ChosenExamples, ...]:
@@ -52,7 +52,7 @@ def renderer(run: Run, prompt: Prompt, passages: PromptPassages, examples: tuple
     def render_question(sample: Sample, sample_passages: Sequence[Passage]) -> tuple[Message, ...]:
         is_closed_book = isinstance(passages, NoPassages)
         messages = prompt.render_closed_book(sample) if is_closed_book else prompt.render(sample, sample_passages)
-        return checked_messages(messages, sample, prompt)
+        return validate_messages(messages, sample, prompt)
 
     if not examples:
         return render_question

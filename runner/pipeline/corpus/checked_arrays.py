@@ -37,14 +37,14 @@ _OF_ZERO = {
 _FILE_NAME = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
 
 
-def checked_scores(scores: object, n_pairs: int, reranker: object) -> NDArray[np.float32]:
+def validate_scores(scores: object, n_pairs: int, reranker: object) -> NDArray[np.float32]:
     """Return float32[n_pairs]. Raises ComponentError, which names the class, for anything but finite numbers."""
-    return _check_numbers(
+    return _validate_numbers(
         scores, (n_pairs,), reranker, f"scores of shape {{}} for {n_pairs} pairs, expected one finite score each"
     )
 
 
-def checked_vectors(
+def validate_vectors(
     vectors: object, n_texts: int, embedder: object, *, texts: Embedded = Embedded.CHUNKS
 ) -> NDArray[np.float32]:
     """Return float32[n_texts, d]. Raises ComponentError, which names the class, for anything but finite numbers.
@@ -52,7 +52,7 @@ def checked_vectors(
     Logs the number of zero vectors and the consequence for `texts`. A single text logs nothing: it is a question to an
     exported pipeline.
     """
-    numbers = _check_numbers(
+    numbers = _validate_numbers(
         vectors, (n_texts, None), embedder, f"vectors of shape {{}} for {n_texts} texts, expected a row each"
     )
     if n_texts and not numbers.shape[1]:
@@ -70,7 +70,7 @@ def checked_vectors(
     return numbers
 
 
-def checked_arrays(arrays: A, component: object) -> A:
+def validate_arrays(arrays: A, component: object) -> A:
     """Return arrays by name that can be stored. Raises ComponentError, which names the class, for anything else."""
     if not isinstance(arrays, Mapping):
         raise broken_contract(component, f"returned {type(arrays).__name__}, expected a mapping of arrays by name")
@@ -84,7 +84,7 @@ def checked_arrays(arrays: A, component: object) -> A:
     return arrays
 
 
-def _check_numbers(
+def _validate_numbers(
     values: object, shape: tuple[int | None, ...], component: object, expected: str
 ) -> NDArray[np.float32]:
     if isinstance(values, np.ma.MaskedArray):

@@ -17,7 +17,7 @@ def text_lengths(texts: Sequence[str]) -> NDArray[np.int64]:
     return np.fromiter((len(text) for text in texts), dtype=np.int64, count=len(texts))
 
 
-def checked_spans(spans: Spans, lengths: NDArray[np.integer], chunker: object) -> Spans:
+def validate_spans(spans: Spans, lengths: NDArray[np.integer], chunker: object) -> Spans:
     """Return `spans` if they are valid chunks of documents with these numbers of characters: see `Chunker.chunk`.
 
     Otherwise raises ComponentError, which names the chunker's class.

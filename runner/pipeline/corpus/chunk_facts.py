@@ -69,7 +69,7 @@ class AskedFacts(
         """Request the facts of every chunk."""
         chunks = self.chunks.read(run)
         ask = run.ask(self.extractor.llm, PURPOSE)
-        outcomes = _check_facts(self.extractor.read_facts(chunks, ask), len(chunks), self.extractor)
+        outcomes = _validate_facts(self.extractor.read_facts(chunks, ask), len(chunks), self.extractor)
         facts = [(chunk, fact) for chunk, outcome in enumerate(outcomes) for fact in outcome.facts]
         return ReadFacts(
             np.array([chunk for chunk, _ in facts], dtype=np.int32),
@@ -83,7 +83,7 @@ class AskedFacts(
         )
 
 
-def _check_facts(outcomes: object, n_chunks: int, extractor: object) -> list[FactsOfChunk]:
+def _validate_facts(outcomes: object, n_chunks: int, extractor: object) -> list[FactsOfChunk]:
     if not isinstance(outcomes, list) or not all(map(_is_valid, outcomes)):
         raise broken_contract(extractor, "returned something else than a list of FactsOfChunk, one per chunk")
     if len(outcomes) != n_chunks:

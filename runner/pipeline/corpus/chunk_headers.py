@@ -42,7 +42,7 @@ class ChunkHeaders(Stage[Sequence[str]], kind="chunk_headers", version=1):
     def make(self, run: Run) -> Sequence[str]:
         """Let the component write the headers."""
         documents, chunks = run.read(self.corpus), run.read(self.chunks)
-        return _check_headers(self.writer.write(documents, chunks), len(chunks), self.writer)
+        return _validate_headers(self.writer.write(documents, chunks), len(chunks), self.writer)
 
 
 @dataclass(frozen=True)
@@ -84,11 +84,11 @@ class AskedHeaders(
         documents, chunks = run.read(self.corpus), run.read(self.chunks)
         ask = run.ask(self.writer.llm, PURPOSE)
         written = self.writer.write_by_asking(documents, chunks, ask)
-        headers = _check_headers([header.text for header in written], len(chunks), self.writer)
+        headers = _validate_headers([header.text for header in written], len(chunks), self.writer)
         return WrittenHeaders(headers, reply_counts(written, len(written)), dict(ask.usage))
 
 
-def _check_headers(headers: Sequence[str], n_chunks: int, writer: object) -> list[str]:
+def _validate_headers(headers: Sequence[str], n_chunks: int, writer: object) -> list[str]:
     if len(headers) != n_chunks:
         raise broken_contract(
             writer, f'got {len(headers)} headers for {n_chunks} chunks, expected one for each, "" for none'

@@ -13,7 +13,7 @@ from runner.engine.broken_contracts import broken_contract
 from runner.engine.codecs import Columns, SinglePart
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
-from runner.pipeline.corpus.checked_spans import checked_spans, text_lengths
+from runner.pipeline.corpus.checked_spans import text_lengths, validate_spans
 from runner.pipeline.corpus.corpus_blocks import (
     ChunkBlock,
     ChunksOfBlock,
@@ -91,7 +91,7 @@ class BlockChunks(Stage[Spans], kind="block_chunks", in_words="chunks of a block
         """Cut along the segments. Raises ComponentError for chunks that break the contract."""
         documents = self.documents.read(run)
         spans = self.chunker.chunk(documents, run.read(self.segments))
-        return checked_spans(spans, text_lengths(documents.texts), self.chunker)
+        return validate_spans(spans, text_lengths(documents.texts), self.chunker)
 
 
 class Chunks(Stage[Spans], kind="chunks", version=2):

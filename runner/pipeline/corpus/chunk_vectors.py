@@ -18,14 +18,14 @@ from components.protocols import (
 )
 from components.records import Passages, Spans
 from runner.engine.codecs import NamedArraysCodec, SinglePart
-from runner.engine.identity import key_of
+from runner.engine.identity import hash_description
 from runner.engine.source_code import require_equal_files
 from runner.engine.stage import ServerRequests, Stage, StageGroup
 from runner.engine.stage_run import Run
 from runner.engine.store.part_files import read_part
 from runner.engine.store.stored_blocks import has_block, joined_blocks, read_block, scattered_blocks, write_block
 from runner.pipeline.corpus import sub_corpora
-from runner.pipeline.corpus.checked_arrays import checked_arrays, checked_vectors
+from runner.pipeline.corpus.checked_arrays import validate_arrays, validate_vectors
 from runner.pipeline.corpus.chunk_stages import chunk_blocks
 from runner.pipeline.corpus.corpus_blocks import DocumentBlock, document_blocks, find_positions
 from runner.pipeline.corpus.loaded_data import Data
@@ -62,7 +62,7 @@ class FittedEmbedder(Stage[EmbedderState], kind="embedder_state", in_words="fitt
         return embedding_requests(self.embedder, [["a"]], None) if isinstance(self.embedder, AsksInBatches) else None
 
     def make(self, run: Run) -> EmbedderState:
-        return checked_arrays(self.embedder.fit(self.documents.read(run)), self.embedder)
+        return validate_arrays(self.embedder.fit(self.documents.read(run)), self.embedder)
 
 
 class ChunkVectors(Stage[Vectors], kind="vectors", in_words="vectors of chunks", version=1):
@@ -105,7 +105,7 @@ class ChunkVectors(Stage[Vectors], kind="vectors", in_words="vectors of chunks",
         else:
             some = chunks if rows == slice(0, len(chunks)) else sub_corpora.rows(chunks, rows)
             vectors = self.embedder.embed_chunks(some, state)
-        return checked_vectors(vectors, rows.stop - rows.start, self.embedder)
+        return validate_vectors(vectors, rows.stop - rows.start, self.embedder)
 
     def _chunk_documents(self, run: Run) -> NDArray[np.int32] | None:
         return run.read(self.chunks.chunks).document if reads_documents(self.embedder) else None
@@ -221,7 +221,7 @@ class JoinedVectors(Stage[Vectors], kind="joined_vectors", in_words="vectors of 
 
 def _received_place(state: FittedEmbedder) -> str:
     """Return the place of vectors received for the same model and parameters, for any corpus."""
-    return key_of(["received", state.key])
+    return hash_description(["received", state.key])
 
 
 def fitted_embedder(embedder: Embedder, data: Data) -> FittedEmbedder:

@@ -7,7 +7,7 @@ from components.records import Documents, Hits, Segments, Spans
 from runner.engine.codecs import Columns
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
-from runner.pipeline.corpus.checked_spans import checked_spans, text_lengths
+from runner.pipeline.corpus.checked_spans import text_lengths, validate_spans
 from runner.pipeline.corpus.chunk_stages import BlockSegments, cut_in_blocks
 from runner.pipeline.corpus.chunk_vectors import Vectors, chunk_vectors
 from runner.pipeline.corpus.corpus_blocks import DocumentsBelow
@@ -41,7 +41,7 @@ class ChunksByVectors(Stage[Spans], kind="chunks_by_vectors", version=1):
         """Cut along the vectors. Raises ComponentError for chunks that break the contract."""
         corpus = run.read(self.corpus)
         spans = self.chunker.chunk_by_vectors(corpus, run.read(self.segments), run.read(self.vectors))
-        return checked_spans(spans, text_lengths(corpus.texts), self.chunker)
+        return validate_spans(spans, text_lengths(corpus.texts), self.chunker)
 
 
 def cut_corpus(chunker: AnyChunker, data: Data) -> CutCorpus:

@@ -19,7 +19,7 @@ from components.records import Benchmark, Documents, Sample
 from components.text.languages import detect_language
 from runner.engine.broken_contracts import named_errors
 from runner.engine.codecs import Parts
-from runner.engine.identity import key_of, parts_of
+from runner.engine.identity import hash_description, walk_components
 from runner.engine.outdated_results import discard, outdated_stages
 from runner.engine.plugins.plugin_loading import identify_files
 from runner.engine.source_code import is_ours
@@ -50,7 +50,7 @@ class BenchmarkCodec:
         return {
             "content": {
                 "documents": sha256(hashes.tobytes()).hexdigest(),
-                "samples": key_of([samples, labels]),
+                "samples": hash_description([samples, labels]),
                 "n_documents": len(documents),
                 "n_samples": len(samples),
                 "corpus_prefixes": sorted({sample.corpus_prefix for sample in result.samples}),
@@ -165,7 +165,7 @@ class LoadedBenchmark(Stage[Benchmark], kind="data", version=10, work=Work.BENCH
         """Load the data set. Raises DataError for errors in the files, and for files that change during the load."""
         loaded = self._load(run)
         _require_unchanged(self.dataset, self.fingerprint)
-        if users := next((part for part in parts_of(self.dataset) if not is_ours(type(part))), None):
+        if users := next((part for part in walk_components(self.dataset) if not is_ours(type(part))), None):
             check_returned(loaded, f"the data set of {type(users).__module__}.{type(users).__qualname__}")
         return recount(loaded)
 
@@ -300,7 +300,7 @@ def load_data(
         prefixes,
         notes,
         content["language"],
-        key_of([content["documents"], content["samples"]]),
+        hash_description([content["documents"], content["samples"]]),
         tuple(content["n_by_turn"]),
         read_cached(partition, store, lambda entry: CorpusParts.from_partition(partition, entry.parts())),
     )

@@ -10,7 +10,7 @@ from components.text.tables import cut_segments
 from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
-from runner.pipeline.corpus.checked_spans import checked_spans
+from runner.pipeline.corpus.checked_spans import validate_spans
 
 
 class ChildChunks(Stage[Spans], kind="child_chunks", version=1):
@@ -37,7 +37,7 @@ class ChildChunks(Stage[Spans], kind="child_chunks", version=1):
         children = self.chunker.chunk(
             Documents(ids, [""] * len(ids), texts), cut_segments(run.read(self.segments), parents)
         )
-        children = checked_spans(children, parents.end - parents.start, self.chunker)
+        children = validate_spans(children, parents.end - parents.start, self.chunker)
         shift = parents.start[children.document]
         rows = np.stack([parents.document[children.document], children.start + shift, children.end + shift], axis=1)
         document, start, end = np.unique(rows, axis=0).astype(np.int32).reshape(-1, 3).T

@@ -60,7 +60,7 @@ class RefinedCorpus(Stage[RefinedDocuments], kind="refined_corpus", version=1):
         refined = []
         for rows in _corpora(documents, self.prefixes):
             part = _part(documents, rows)
-            refined.append(_check_refinement(self.refinement.refine(part), part, self.refinement))
+            refined.append(_validate_refinement(self.refinement.refine(part), part, self.refinement))
             run.report(rows.stop, len(documents))
         texts = [text for part in refined for text in part.texts]
         counts: Counter[str] = Counter()
@@ -83,7 +83,7 @@ def _part(documents: Documents, rows: slice) -> Documents:
     return Documents(documents.ids[rows], documents.titles[rows], documents.texts[rows], documents.metadata[rows])
 
 
-def _check_refinement(refined: RefinedDocuments, documents: Documents, refinement: object) -> RefinedDocuments:
+def _validate_refinement(refined: RefinedDocuments, documents: Documents, refinement: object) -> RefinedDocuments:
     if not isinstance(refined, RefinedDocuments):
         raise broken_contract(refinement, f"returned {type(refined).__name__}, expected RefinedDocuments")
     if list(refined.ids) != list(documents.ids) or len(refined.texts) != len(documents.texts):
@@ -154,7 +154,7 @@ class AskedCorpus(
         documents = run.read(self.corpus)
         ask = run.ask(self.refinement.llm, PURPOSE)
         refined, outcomes = self.refinement.refine_by_asking(documents, ask)
-        refined = _check_refinement(refined, documents, self.refinement)
+        refined = _validate_refinement(refined, documents, self.refinement)
         return AskedDocuments(**vars(refined), replies=reply_counts(outcomes, len(outcomes)), usage=dict(ask.usage))
 
 

@@ -13,12 +13,12 @@ from components.protocols import AsksInBatches, EncodedReranker, ListReranker, P
 from components.records import Hits, Passages, Queries, Spans
 from components.text.ranking import prepend_hits
 from runner.engine.codecs import Columns
-from runner.engine.identity import describe, key_of
+from runner.engine.identity import describe, hash_description
 from runner.engine.source_code import require_equal_files
 from runner.engine.stage import ServerRequests, Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus import sub_corpora
-from runner.pipeline.corpus.checked_arrays import checked_scores
+from runner.pipeline.corpus.checked_arrays import validate_scores
 from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.corpus.server_requests import max_reranking_requests, reranking_requests
 from runner.pipeline.corpus.sub_corpora import SubCorpora
@@ -87,7 +87,9 @@ class RerankedHits(Stage[Hits], kind="reranked_hits", in_words="reranking", vers
         """Key of all inputs of a score except its query: the reranker (of any depth) and the chunks."""
         inputs: list[Stage[object]] = [self.chunks.corpus, self.chunks.chunks, *self.chunks.terms]
         prefixes = getattr(self.corpora, "prefixes", ())
-        return key_of([describe(self.reranker, without=["depth"]), [stage.key for stage in inputs], list(prefixes)])
+        return hash_description(
+            [describe(self.reranker, without=["depth"]), [stage.key for stage in inputs], list(prefixes)]
+        )
 
     def _scores(self, run: Run, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
         queries = self.queries.read(run)
@@ -123,7 +125,7 @@ class RerankedHits(Stage[Hits], kind="reranked_hits", in_words="reranking", vers
         """Score pairs. Corpora side by side are scored separately, as they are searched."""
         if isinstance(self.reranker, EncodedReranker):  # such a reranker scores a pair independently of the corpus
             encoded_queries, encoded_chunks = (run.read(stage) for stage in self.encoded)
-            return checked_scores(
+            return validate_scores(
                 self.reranker.score_encoded(encoded_queries, encoded_chunks, pairs), len(pairs), self.reranker
             )
         all_scores = np.zeros(len(pairs), dtype=np.float32)
@@ -132,7 +134,7 @@ class RerankedHits(Stage[Hits], kind="reranked_hits", in_words="reranking", vers
             is_in_part = (pairs[:, 1] >= first) & (pairs[:, 1] < last)
             shifted = pairs[is_in_part] - np.array([0, first], dtype=np.int32)
             scores = self.reranker.score(queries, sub_corpora.rows(chunks, part.chunks), shifted)
-            all_scores[is_in_part] = checked_scores(scores, len(shifted), self.reranker)
+            all_scores[is_in_part] = validate_scores(scores, len(shifted), self.reranker)
         return all_scores
 
 

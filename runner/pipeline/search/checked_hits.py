@@ -12,7 +12,7 @@ from components.records import AllowedDocuments, Hits
 from runner.engine.broken_contracts import broken_contract
 
 
-def checked_hits(hits: Hits, n_queries: int, n_chunks: int, component: object, *, by_score: bool = True) -> Hits:
+def validate_hits(hits: Hits, n_queries: int, n_chunks: int, component: object, *, by_score: bool = True) -> Hits:
     """Return `hits` if they are valid rankings of `n_queries` queries over `n_chunks` chunks: see the protocols.
 
     With `by_score`, no hit may have a higher score than the one before it. Raises ComponentError, which names the
@@ -64,7 +64,7 @@ def _is_table(array: NDArray[np.generic], kinds: str) -> bool:
     return isinstance(array, np.ndarray) and array.ndim == 2 and array.dtype.kind in kinds
 
 
-def checked_allowed(allowed: AllowedDocuments, n_samples: int, n_documents: int, a_filter: object) -> AllowedDocuments:
+def validate_allowed(allowed: AllowedDocuments, n_samples: int, n_documents: int, a_filter: object) -> AllowedDocuments:
     """Return `allowed` if it lists valid documents for each sample.
 
     Otherwise raises ComponentError, which names the filter's class.

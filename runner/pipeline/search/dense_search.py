@@ -22,7 +22,7 @@ from runner.engine.codecs import Columns, NamedArraysCodec, Parts, SinglePart
 from runner.engine.stage import ServerRequests, Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus import sub_corpora
-from runner.pipeline.corpus.checked_arrays import Embedded, checked_arrays, checked_vectors
+from runner.pipeline.corpus.checked_arrays import Embedded, validate_arrays, validate_vectors
 from runner.pipeline.corpus.chunk_vectors import Vectors, chunk_vectors
 from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.corpus.server_requests import embedding_requests, unreceived_texts
@@ -31,7 +31,7 @@ from runner.pipeline.corpus.text_passages import (
     QueryPassages,
     query_terms,
 )
-from runner.pipeline.search.checked_hits import checked_hits
+from runner.pipeline.search.checked_hits import validate_hits
 from runner.pipeline.search.nested_arms import arms_and_candidates
 from runner.pipeline.search.searching import Search
 
@@ -73,7 +73,7 @@ class QueryVectors(Stage[Vectors], kind="query_vectors", in_words="vectors of qu
     def make(self, run: Run) -> Vectors:
         queries = self.queries.read(run)
         vectors = self.embedder.embed_queries(queries, run.read(self.state))
-        return checked_vectors(vectors, len(queries), self.embedder, texts=Embedded.QUERIES)
+        return validate_vectors(vectors, len(queries), self.embedder, texts=Embedded.QUERIES)
 
 
 class BuiltVectorIndex(Stage[Parts], kind="vector_index", version=1):
@@ -89,7 +89,7 @@ class BuiltVectorIndex(Stage[Parts], kind="vector_index", version=1):
         vectors = run.read(self.vectors)
         parts = self.corpora.ranges(run)
         built = (self.index.build(vectors[part.chunks], self._place(run, part)) for part in parts)
-        return sub_corpora.join([checked_arrays(arrays, self.index) for arrays in built])
+        return sub_corpora.join([validate_arrays(arrays, self.index) for arrays in built])
 
     def lost(self, parts: Parts) -> list[str]:
         """Return the parts of the index that are lost, such as collections of a server.
@@ -141,7 +141,7 @@ class DenseHits(Search, kind="dense_hits", version=2, work=Work.PER_QUERY):
 
     def _search_part(self, built: Parts, vectors: Vectors, queries: Vectors, depth: int) -> Hits:
         hits = self.index.search(built, vectors, queries, depth)
-        return checked_hits(hits, len(queries), len(vectors), self.index)
+        return validate_hits(hits, len(queries), len(vectors), self.index)
 
 
 def require_equal_dimensions(vectors: Vectors, queries: Vectors, embedder: object) -> None:

@@ -17,7 +17,7 @@ from runner.pipeline.corpus.chunk_vectors import Vectors, chunk_vectors
 from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.corpus.step_reports import LINE, StepReport
 from runner.pipeline.corpus.text_passages import ChunkPassages, corpus_terms
-from runner.pipeline.search.checked_hits import checked_hits
+from runner.pipeline.search.checked_hits import validate_hits
 
 
 class DiverseHits(Stage[Hits], kind="diverse_hits", version=1, work=Work.PER_QUERY):
@@ -52,7 +52,7 @@ class DiverseHitsByVectors(Stage[Hits], kind="diverse_hits_by_vectors", version=
 
 def _check_hits(diversity: object, before: Hits, after: Hits) -> Hits:
     """Raise ComponentError for a hit that was not found, or that occurs twice."""
-    checked_hits(after, len(before), np.iinfo(np.int32).max, diversity, by_score=False)
+    validate_hits(after, len(before), np.iinfo(np.int32).max, diversity, by_score=False)
     for row, (old, new) in enumerate(zip(before.chunk.tolist(), after.chunk.tolist(), strict=True)):
         hits = [chunk for chunk in new if chunk >= 0]
         if not set(hits) <= set(old):

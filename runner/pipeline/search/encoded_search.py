@@ -17,10 +17,10 @@ from runner.engine.source_code import require_equal_files
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus import sub_corpora
-from runner.pipeline.corpus.checked_arrays import checked_arrays
+from runner.pipeline.corpus.checked_arrays import validate_arrays
 from runner.pipeline.corpus.sub_corpora import ALL, Rows, SearchedCorpora, SubCorpora
 from runner.pipeline.corpus.text_passages import ChunkPassages, QueryPassages
-from runner.pipeline.search.checked_hits import checked_hits, n_chunks_in
+from runner.pipeline.search.checked_hits import n_chunks_in, validate_hits
 from runner.pipeline.search.encoded_blocks import encoded_in_blocks
 from runner.pipeline.search.searching import Search
 
@@ -38,12 +38,12 @@ class EncodedChunks(Stage[Encodings], kind="encoded_chunks", version=1):
         return encoded_in_blocks(run, self.chunks, Encodings, self._encode)
 
     def _encode(self, chunks: Passages) -> Encodings:
-        encodings = _check_encodings(self.encoder.encode_chunks(chunks), len(chunks), self.encoder)
+        encodings = _validate_encodings(self.encoder.encode_chunks(chunks), len(chunks), self.encoder)
         require_equal_files(type(self.encoder))
         return encodings
 
 
-def _check_encodings(encodings: Encodings, n_texts: int, encoder: ThreeWayEncoder) -> Encodings:
+def _validate_encodings(encodings: Encodings, n_texts: int, encoder: ThreeWayEncoder) -> Encodings:
     if not isinstance(encodings, Encodings):
         raise broken_contract(encoder, f"returned {type(encodings).__name__}, expected Encodings")
     counts = [len(encodings.dense), len(encodings.weight_offsets) - 1, len(encodings.vector_offsets) - 1]
@@ -69,7 +69,7 @@ class EncodedQueries(Stage[Encodings], kind="encoded_queries", version=1, work=W
 
     def make(self, run: Run) -> Encodings:
         queries = self.queries.read(run)
-        return _check_encodings(self.encoder.encode_queries(queries), len(queries), self.encoder)
+        return _validate_encodings(self.encoder.encode_queries(queries), len(queries), self.encoder)
 
 
 class DenseHead(Stage[NDArray[np.float32]], kind="dense_head", in_words="dense vectors", version=1):
@@ -96,7 +96,7 @@ class BuiltTokenIndex(Stage[Parts], kind="token_index", version=1):
     def make(self, run: Run) -> Parts:
         weights = run.read(self.encoded).sparse
         built = (self.index.build(weights.rows(part.chunks)) for part in self.corpora.ranges(run))
-        return sub_corpora.join([checked_arrays(arrays, self.index) for arrays in built])
+        return sub_corpora.join([validate_arrays(arrays, self.index) for arrays in built])
 
 
 class TokenHits(Search, kind="token_hits", version=1, work=Work.PER_QUERY):
@@ -120,7 +120,7 @@ class TokenHits(Search, kind="token_hits", version=1, work=Work.PER_QUERY):
         for part in parts:
             part_queries = queries.rows(part.queries)
             hits = self.index.search(sub_corpora.arrays_of_part(built, part), part_queries, depth)
-            part_hits.append(checked_hits(hits, len(part_queries), n_chunks_in([hits]), self.index))
+            part_hits.append(validate_hits(hits, len(part_queries), n_chunks_in([hits]), self.index))
         return sub_corpora.merge(part_hits, parts, len(queries))
 
 

@@ -102,7 +102,7 @@ def _queries(variant: AnyVariant, data: Data) -> Stage[Queries]:
     return SampleQueries(variant, data.samples)
 
 
-def asked_counts(run: Run, queries: Iterable[Stage[Queries]]) -> dict[str, ReplyCounts]:
+def expander_counts(run: Run, queries: Iterable[Stage[Queries]]) -> dict[str, ReplyCounts]:
     """Return the counts of queries by a language model under EXPANDER, or {} if no model wrote queries."""
     return step_counts(EXPANDER, [run.read(stage) for stage in queries if isinstance(stage, AskedQueries)])
 

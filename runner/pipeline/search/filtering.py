@@ -18,7 +18,7 @@ from runner.engine.stage_run import Run
 from runner.pipeline.corpus.chunk_stages import ChunkFacts, chunk_facts
 from runner.pipeline.corpus.loaded_data import CorpusCodec, Data, Samples
 from runner.pipeline.corpus.step_reports import LINE, StepReport
-from runner.pipeline.search.checked_hits import checked_allowed
+from runner.pipeline.search.checked_hits import validate_allowed
 from runner.pipeline.search.searching import Search, inputs_of_search
 
 _DEEPER = 8
@@ -39,7 +39,7 @@ class FilteredDocuments(Stage[AllowedDocuments], kind="allowed_documents", versi
     def make(self, run: Run) -> AllowedDocuments:
         """Ask the filter. Raises ComponentError if the filter breaks its contract."""
         samples, documents = run.read(self.samples).samples, run.read(self.corpus)
-        return checked_allowed(self.filter.allow(samples, documents), len(samples), len(documents), self.filter)
+        return validate_allowed(self.filter.allow(samples, documents), len(samples), len(documents), self.filter)
 
 
 class ChunkRecords(Stage[Documents], kind="chunk_records", version=1):

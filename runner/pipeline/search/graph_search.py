@@ -23,7 +23,7 @@ from runner.engine.codecs import Columns, NamedArraysCodec, Parts, SinglePart
 from runner.engine.stage import AnyStage, ServerRequests, Stage, StageGroup, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus import sub_corpora
-from runner.pipeline.corpus.checked_arrays import Embedded, checked_arrays, checked_vectors
+from runner.pipeline.corpus.checked_arrays import Embedded, validate_arrays, validate_vectors
 from runner.pipeline.corpus.chunk_facts import GRAPH, AskedFacts, DistinctFacts, fact_counts
 from runner.pipeline.corpus.chunk_vectors import (
     Vectors,
@@ -39,7 +39,7 @@ from runner.pipeline.corpus.server_requests import embedding_requests, unreceive
 from runner.pipeline.corpus.step_reports import LINE, StepReport
 from runner.pipeline.corpus.sub_corpora import ALL, Rows, SearchedCorpora, SubCorpora
 from runner.pipeline.corpus.text_passages import ChunkPassages, QueryPassages, corpus_terms, query_terms
-from runner.pipeline.search.checked_hits import checked_hits
+from runner.pipeline.search.checked_hits import validate_hits
 from runner.pipeline.search.dense_search import QueryVectors, require_equal_dimensions
 from runner.pipeline.search.searching import Search
 
@@ -93,7 +93,7 @@ class FactVectors(Stage[Vectors], kind="fact_vectors", in_words="vectors of fact
 
     def _embed(self, texts: Passages, state: EmbedderState) -> Vectors:
         kind = Embedded.PHRASES if self.texts.are_phrases else Embedded.FACTS
-        return checked_vectors(self.embedder.embed_chunks(texts, state), len(texts), self.embedder, texts=kind)
+        return validate_vectors(self.embedder.embed_chunks(texts, state), len(texts), self.embedder, texts=kind)
 
 
 class FactGraph(Stage[Parts], kind="fact_graph", in_words="graph of facts", version=1):
@@ -113,7 +113,7 @@ class FactGraph(Stage[Parts], kind="fact_graph", in_words="graph of facts", vers
         for part in self.corpora.ranges(run):
             first, last, _ = part.chunks.indices(table.n_chunks)
             facts = facts_within(table, first, last)
-            arrays = checked_arrays(self.graph.build(facts, phrases[facts.phrase_rows]), self.graph)
+            arrays = validate_arrays(self.graph.build(facts, phrases[facts.phrase_rows]), self.graph)
             built.append({**arrays, _FACT_ROWS: facts.fact_rows})
         return sub_corpora.join(built)
 
@@ -147,7 +147,7 @@ class GraphHits(Search, kind="graph_hits", version=1, work=Work.PER_QUERY):
             part_facts = facts if len(rows) == len(facts) else facts[rows]
             chunks, part_queries = vectors[part.chunks], queries[part.queries]
             hits = self.graph.search(graph, part_facts, chunks, part_queries, depth)
-            part_hits.append(checked_hits(hits, len(part_queries), len(chunks), self.graph))
+            part_hits.append(validate_hits(hits, len(part_queries), len(chunks), self.graph))
         return sub_corpora.merge(part_hits, parts, len(queries))
 
 

@@ -14,14 +14,14 @@ from runner.engine.stage import Stage, StageGroup, Work
 from runner.engine.stage_run import Run
 from runner.engine.store.part_files import Part
 from runner.pipeline.corpus import sub_corpora
-from runner.pipeline.corpus.checked_arrays import checked_arrays
+from runner.pipeline.corpus.checked_arrays import validate_arrays
 from runner.pipeline.corpus.chunk_stages import chunk_blocks
 from runner.pipeline.corpus.corpus_blocks import DocumentBlock, find_positions, searched_blocks, whole_corpora
 from runner.pipeline.corpus.corpus_terms import BlockTerms, QueryWords
 from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.corpus.sub_corpora import ALL, Rows, SearchedCorpora
 from runner.pipeline.corpus.text_passages import BlockPassages
-from runner.pipeline.search.checked_hits import checked_hits
+from runner.pipeline.search.checked_hits import validate_hits
 from runner.pipeline.search.searching import Search
 
 
@@ -34,7 +34,7 @@ class BuiltSparseIndex(Stage[Parts], kind="sparse_index", version=2):
     chunks: BlockPassages
 
     def make(self, run: Run) -> Parts:
-        return checked_arrays(self.index.build(self.chunks.read(run)), self.index)
+        return validate_arrays(self.index.build(self.chunks.read(run)), self.index)
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class SparseHits(Search, kind="sparse_hits", version=3, work=Work.PER_QUERY):
             blocks = [block.read(run, chunks, words) for block in part_blocks]
             part_queries = sub_corpora.rows(queries, part.queries)
             hits = self.index.search(blocks, part_queries, depth)
-            part_hits.append(checked_hits(hits, len(part_queries), len(chunks), self.index))
+            part_hits.append(validate_hits(hits, len(part_queries), len(chunks), self.index))
         return sub_corpora.merge_shifted(part_hits, parts, len(queries))
 
 

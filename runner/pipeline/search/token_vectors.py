@@ -32,7 +32,7 @@ class ChunkTokenVectors(
         return encoded_in_blocks(run, self.chunks, MultiEncodings, self._encode)
 
     def _encode(self, chunks: Passages) -> MultiEncodings:
-        vectors = _check_encodings(self.encoder.encode_chunk_tokens(chunks), len(chunks), self.encoder)
+        vectors = _validate_encodings(self.encoder.encode_chunk_tokens(chunks), len(chunks), self.encoder)
         require_equal_files(type(self.encoder))
         return vectors
 
@@ -53,10 +53,10 @@ class QueryTokenVectors(
 
     def make(self, run: Run) -> MultiEncodings:
         queries = self.queries.read(run)
-        return _check_encodings(self.encoder.encode_query_tokens(queries), len(queries), self.encoder)
+        return _validate_encodings(self.encoder.encode_query_tokens(queries), len(queries), self.encoder)
 
 
-def _check_encodings(encodings: MultiEncodings, n_texts: int, encoder: TokenVectorEncoder) -> MultiEncodings:
+def _validate_encodings(encodings: MultiEncodings, n_texts: int, encoder: TokenVectorEncoder) -> MultiEncodings:
     """Return the encodings if every text has its vectors, in half precision, finite and no longer than 1."""
     if not isinstance(encodings, MultiEncodings):
         raise broken_contract(encoder, f"returned {type(encodings).__name__}, expected MultiEncodings")

@@ -27,7 +27,7 @@ class WeighedChunks(Stage[SparseEncodings], kind="weighed_chunks", in_words="spa
         return encoded_in_blocks(run, self.chunks, SparseEncodings, self._weigh)
 
     def _weigh(self, chunks: Passages) -> SparseEncodings:
-        weights = _check_weights(self.encoder.weigh_chunks(chunks), len(chunks), self.encoder)
+        weights = _validate_weights(self.encoder.weigh_chunks(chunks), len(chunks), self.encoder)
         require_equal_files(type(self.encoder))
         return weights
 
@@ -44,10 +44,10 @@ class WeighedQueries(
 
     def make(self, run: Run) -> SparseEncodings:
         queries = self.queries.read(run)
-        return _check_weights(self.encoder.weigh_queries(queries), len(queries), self.encoder)
+        return _validate_weights(self.encoder.weigh_queries(queries), len(queries), self.encoder)
 
 
-def _check_weights(weights: SparseEncodings, n_texts: int, encoder: TokenWeigher) -> SparseEncodings:
+def _validate_weights(weights: SparseEncodings, n_texts: int, encoder: TokenWeigher) -> SparseEncodings:
     """Return the weights if there is a row per text, with increasing ids and finite weights above zero."""
     if not isinstance(weights, SparseEncodings):
         raise broken_contract(encoder, f"returned {type(weights).__name__}, expected SparseEncodings")

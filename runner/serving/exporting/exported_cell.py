@@ -10,7 +10,7 @@ from components.json_value import Json
 from components.pretrained.model_folder import local_folder
 from components.protocols import History, PickingArm, RerankerSelection
 from components.records import Sample
-from runner.engine.identity import parts_of
+from runner.engine.identity import walk_components
 from runner.engine.plugins.trusted_packages import foreign_targets, require_trusted, select_trusted
 from runner.engine.store import Store, StoredResult
 from runner.pipeline.building import build_component, read_plugins
@@ -58,7 +58,7 @@ class ExportedCell:
     @property
     def parts(self) -> list[object]:
         """All components that answering uses."""
-        return [part for name in self.description.components for part in parts_of(getattr(self.cell, name))]
+        return [part for name in self.description.components for part in walk_components(getattr(self.cell, name))]
 
     @property
     def key_variables(self) -> list[str]:

@@ -7,7 +7,7 @@ from components.errors import DamagedEntryError, DataError
 from components.json_value import Json
 from components.protocols import Examples
 from components.records import Sample
-from runner.engine.identity import key_of
+from runner.engine.identity import hash_description
 from runner.engine.stage import AnyStage
 from runner.engine.store import StoredResult, is_bucket, open_store
 from runner.pipeline.corpus.loaded_data import load_data
@@ -48,7 +48,7 @@ class ExportStore:
         for entry in self.store.entries("data"):
             try:
                 content = entry.part("content")
-                if key_of([content["documents"], content["samples"]]) == key:
+                if hash_description([content["documents"], content["samples"]]) == key:
                     return self._facts(name, content), decode_samples(entry.part("samples"))
             except (DamagedEntryError, KeyError):  # an earlier version wrote the entry; another one may be valid
                 continue

@@ -1,1 +1,1 @@
-"""Inspection and correction of a released set by people."""
+"""Inspection and correction of a test set by people."""

@@ -8,7 +8,7 @@ import pytest
 
 from components.errors import ComponentError
 from components.records import Answer, AnswerState, Request
-from runner.engine.checked_answers import checked_answers, without_secrets_in
+from runner.engine.checked_answers import validate_answers, without_secrets_in
 from runner.engine.hidden_answers import hidden_lines
 
 KEY = "zQ9-4711-aVeryLongSecretOfMine-0815-end"
@@ -28,7 +28,7 @@ def test_secret_in_an_invalid_answer_is_hidden_in_the_error(monkeypatch: pytest.
     llm: Any = Mine()
     request: Any = type("Asked", (), {"id": "a"})()
     with pytest.raises(ComponentError, match=r"Answer\.error: got ValueError\('\*\*\*'\), expected a string"):
-        list(checked_answers(llm, [request]))
+        list(validate_answers(llm, [request]))
 
 
 def test_answer_texts_thoughts_and_errors_contain_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from components.embedders.sentence_transformers import SentenceTransformers
 from components.errors import ComponentError
 from components.fields import added_later, runtime_only
 from components.llms.transformers_chat import TransformersChat
-from runner.engine.identity import describe, key_of, models_in
+from runner.engine.identity import describe, hash_description, required_models
 
 
 class Order(StrEnum):
@@ -43,7 +43,7 @@ class Twin(Whole):
 
 
 def key(value: object) -> str:
-    return key_of(describe(value))
+    return hash_description(describe(value))
 
 
 def test_equal_components_have_equal_keys() -> None:
@@ -155,12 +155,14 @@ class Holder:
 
 
 def test_models_are_found_at_any_depth_of_a_component() -> None:
-    large = models_in(Model("large"))
+    large = required_models(Model("large"))
     assert len(large) == 1
-    assert models_in(Holder((Part(), Holder((Model("large"),))))) == large
-    assert models_in({"judge": Model("large"), "other": Model("small")}) == large | models_in(Model("small"))
-    assert models_in(Model("large", revision="2")) != large
-    assert models_in(Part()) == models_in(Model("")) == frozenset()
+    assert required_models(Holder((Part(), Holder((Model("large"),))))) == large
+    assert required_models({"judge": Model("large"), "other": Model("small")}) == large | required_models(
+        Model("small")
+    )
+    assert required_models(Model("large", revision="2")) != large
+    assert required_models(Part()) == required_models(Model("")) == frozenset()
 
 
 class TestModelFolders:
@@ -225,4 +227,4 @@ class OfBytes:
 )
 def test_unusable_content_hash_is_an_error_of_its_class(component: object, message: str) -> None:
     with pytest.raises(ComponentError, match=message):
-        key_of(describe(component))
+        hash_description(describe(component))

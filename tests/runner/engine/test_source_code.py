@@ -13,7 +13,7 @@ from components.errors import ComponentError
 from components.protocols import AnswersFrom
 from components.rerankers.none import NoReranker
 from runner.engine.ask import replies_key
-from runner.engine.identity import describe, key_of
+from runner.engine.identity import describe, hash_description
 from runner.engine.plugins.plugin_loading import allow_edits, load_plugins
 from runner.engine.source_code import has_code, hash_code, model_code, package_code
 
@@ -102,7 +102,7 @@ def load(folder: Path) -> Iterator[Load]:
 
 
 def key(component: object) -> str:
-    return key_of(describe(component))
+    return hash_description(describe(component))
 
 
 def edit(path: Path) -> None:

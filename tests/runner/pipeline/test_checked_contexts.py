@@ -12,7 +12,7 @@ from components.contexts.packed import PackedContext
 from components.errors import ComponentError
 from components.records import Context, Spans, SpanTexts
 from components.text.ranking import hits_in_order
-from runner.pipeline.answers.checked_context import checked_context
+from runner.pipeline.answers.checked_context import validate_context
 
 ROWS = np.array([(0, 0, 5), (0, 5, 9), (0, 9, 12), (1, 0, 4), (1, 4, 8)], dtype=np.int32)
 SPANS = Spans(*ROWS.T)
@@ -37,7 +37,7 @@ SOUND = context([[0, 4], [3, -1], [-1, -1]])
 
 
 def check(found: Any, builder: object, top_k: int = 2) -> Context:
-    return checked_context(found, HITS, SPANS, top_k, builder)
+    return validate_context(found, HITS, SPANS, top_k, builder)
 
 
 def test_valid_contexts_pass_the_check() -> None:
@@ -82,11 +82,11 @@ def test_context_chunk_beyond_the_window_or_document_is_rejected(far: int) -> No
     found = context([[far], [-1], [-1]])
     builder = type("Pair", (), {"n_chunks_per_hit": 2})()
     with pytest.raises(ComponentError, match=rf"chunk {far}, .* nor around one in its document \(n_chunks_per_hit=2\)"):
-        checked_context(found, hits, SPANS, 1, builder)
+        validate_context(found, hits, SPANS, 1, builder)
 
 
 @pytest.mark.parametrize("window", [0, 1, 2])
 def test_packed_context_passes_the_check(window: int) -> None:
     builder = PackedContext(window=window)
     built = builder.build(HITS, SpanTexts(["a" * 12, "b" * 8], SPANS), 2)
-    assert checked_context(built, HITS, SPANS, 2, builder) is built
+    assert validate_context(built, HITS, SPANS, 2, builder) is built

@@ -10,7 +10,7 @@ from components.errors import ComponentError
 from components.fusions.rrf import ReciprocalRank
 from components.records import Hits
 from components.text.ranking import hits_in_order
-from runner.pipeline.search.checked_hits import checked_hits, n_chunks_in
+from runner.pipeline.search.checked_hits import n_chunks_in, validate_hits
 
 FUSION = ReciprocalRank()
 HITS = hits_in_order([[2, 0], [1]])
@@ -21,8 +21,8 @@ def changed(chunk: Sequence[Sequence[int]], score: Sequence[Sequence[float]] = (
 
 
 def test_valid_hits_pass_the_check() -> None:
-    assert checked_hits(HITS, 2, 3, FUSION) is HITS
-    assert checked_hits(hits_in_order([]), 0, 0, FUSION).chunk.shape == (0, 0)
+    assert validate_hits(HITS, 2, 3, FUSION) is HITS
+    assert validate_hits(hits_in_order([]), 0, 0, FUSION).chunk.shape == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -44,12 +44,12 @@ def test_valid_hits_pass_the_check() -> None:
 )  # fmt: skip
 def test_invalid_hits_are_rejected(wrong: Hits, message: str) -> None:
     with pytest.raises(ComponentError, match=rf"^components\.fusions\.rrf\.ReciprocalRank: .*{re.escape(message)}"):
-        checked_hits(wrong, 2, 3, FUSION)
+        validate_hits(wrong, 2, 3, FUSION)
 
 
 def test_diverse_hits_need_no_order_by_score() -> None:
     hits = changed([[0, 1], [2, 0]], [[0.5, 1.0], [1.0, 0.5]])
-    assert checked_hits(hits, 2, 3, FUSION, by_score=False) is hits
+    assert validate_hits(hits, 2, 3, FUSION, by_score=False) is hits
 
 
 def test_ranking_positions_are_counted() -> None:

@@ -23,10 +23,10 @@ from components.records import (
 )
 from components.refiners.pieces import Piece, assemble_documents, copy_piece
 from runner.pipeline.answers.checked_prompts import (
-    checked_examples,
-    checked_generation,
-    checked_messages,
-    checked_turns,
+    validate_examples,
+    validate_generation,
+    validate_messages,
+    validate_turns,
 )
 from runner.pipeline.corpus.checked_spans import check_origins
 
@@ -60,8 +60,8 @@ def refused(message: str) -> Any:
 )
 def test_invalid_messages_are_rejected(messages: Any, message: str) -> None:
     with refused(message):
-        checked_messages(messages, SAMPLES[0], Mine())
-    assert checked_messages(list(PROMPT), SAMPLES[0], Mine()) == PROMPT
+        validate_messages(messages, SAMPLES[0], Mine())
+    assert validate_messages(list(PROMPT), SAMPLES[0], Mine()) == PROMPT
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,8 @@ def test_invalid_messages_are_rejected(messages: Any, message: str) -> None:
 def test_invalid_example_choices_are_rejected(chosen: Any, message: str) -> None:
     mine: Any = Mine()
     with refused(message):
-        checked_examples(chosen, SAMPLES, POOL, CORPUS, mine)
-    assert checked_examples(np.array([[0, 1], [2, 0]]), SAMPLES, POOL, CORPUS, mine).tolist() == [[0, 1], [2, 0]]
+        validate_examples(chosen, SAMPLES, POOL, CORPUS, mine)
+    assert validate_examples(np.array([[0, 1], [2, 0]]), SAMPLES, POOL, CORPUS, mine).tolist() == [[0, 1], [2, 0]]
 
 
 @pytest.mark.parametrize(
@@ -98,8 +98,8 @@ def test_invalid_earlier_turns_are_rejected(earlier: Any, message: str) -> None:
     samples = [SAMPLES[0], replace(SAMPLES[1], history=(Turn("a?", "me"),))]
     mine: Any = Mine()
     with refused(message):
-        checked_turns(earlier, samples, mine)
-    assert checked_turns([(), (0,)], samples, mine) == [(), (0,)]
+        validate_turns(earlier, samples, mine)
+    assert validate_turns([(), (0,)], samples, mine) == [(), (0,)]
 
 
 @pytest.mark.parametrize(
@@ -116,8 +116,8 @@ def test_invalid_earlier_turns_are_rejected(earlier: Any, message: str) -> None:
 )
 def test_invalid_generations_are_rejected(made: Any, message: str) -> None:
     with refused(message):
-        checked_generation(made, TASKS, Mine())
-    assert checked_generation(DONE, TASKS, Mine()) is DONE
+        validate_generation(made, TASKS, Mine())
+    assert validate_generation(DONE, TASKS, Mine()) is DONE
 
 
 ORIGINALS = Documents(["a", "b"], ["", ""], ["one two", "three"])

@@ -6,7 +6,7 @@ import pytest
 from components.chunkers.whole import WholeDocuments
 from components.errors import ComponentError
 from components.records import Spans
-from runner.pipeline.corpus.checked_spans import checked_spans, text_lengths
+from runner.pipeline.corpus.checked_spans import text_lengths, validate_spans
 
 LENGTHS = text_lengths(["alpha", "be", ""])
 
@@ -19,7 +19,7 @@ def spans(*rows: tuple[int, int, int]) -> Spans:
 @pytest.mark.parametrize("rows", [(), ((0, 0, 5),), ((0, 0, 3), (0, 0, 5), (0, 2, 5), (1, 1, 2))])
 def test_valid_spans_are_returned_unchanged(rows: tuple[tuple[int, int, int], ...]) -> None:
     own = spans(*rows)
-    assert checked_spans(own, LENGTHS, WholeDocuments()) is own
+    assert validate_spans(own, LENGTHS, WholeDocuments()) is own
 
 
 @pytest.mark.parametrize(
@@ -40,4 +40,4 @@ def test_valid_spans_are_returned_unchanged(rows: tuple[tuple[int, int, int], ..
 )
 def test_invalid_chunks_are_rejected(wrong: Spans, message: str) -> None:
     with pytest.raises(ComponentError, match=rf"components\.chunkers\.whole\.WholeDocuments: .*{message}"):
-        checked_spans(wrong, LENGTHS, WholeDocuments())
+        validate_spans(wrong, LENGTHS, WholeDocuments())

@@ -10,9 +10,9 @@ from components.filters.none import NoFilter
 from components.means import combine_mean, mean_scores
 from components.metrics.interval import Intervals
 from components.records import AllowedDocuments, Kind, Sample, Scores, ScoreState
-from runner.pipeline.corpus.checked_arrays import Embedded, checked_arrays, checked_scores, checked_vectors
+from runner.pipeline.corpus.checked_arrays import Embedded, validate_arrays, validate_scores, validate_vectors
 from runner.pipeline.scoring.score_stages import scoring
-from runner.pipeline.search.checked_hits import checked_allowed
+from runner.pipeline.search.checked_hits import validate_allowed
 from runner.pipeline.search.query_stages import join_queries
 
 SAMPLES = [Sample(str(number), "all", Kind.QA, "who?", ("me",)) for number in range(2)]
@@ -97,8 +97,8 @@ def allowed(group: list[int], offsets: list[int], document: list[int]) -> Allowe
 
 def test_valid_filter_results_pass_the_check() -> None:
     sound = allowed([0, 1], [0, 2, 3], [1, 2, 0])
-    assert checked_allowed(sound, 2, 3, NoFilter()) is sound
-    assert checked_allowed(allowed([0, 0], [0, 0], []), 2, 3, NoFilter()).n_groups == 1
+    assert validate_allowed(sound, 2, 3, NoFilter()) is sound
+    assert validate_allowed(allowed([0, 0], [0, 0], []), 2, 3, NoFilter()).n_groups == 1
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_valid_filter_results_pass_the_check() -> None:
 )
 def test_malformed_filter_results_are_rejected(wrong: Any, message: str) -> None:
     with pytest.raises(ComponentError, match=ME + message):
-        checked_allowed(wrong, 2, 3, Mine())
+        validate_allowed(wrong, 2, 3, Mine())
 
 
 MASKED = np.ma.masked_array([[1.0], [2.0]], [[False], [True]])
@@ -126,7 +126,7 @@ WRONG_NUMBERS = [None, "ab", [None, 1.0], ["a", "b"], [np.nan, 1.0], [1e300, 1.0
 @pytest.mark.parametrize("scores", [*WRONG_NUMBERS, MASKED[:, 0]])
 def test_malformed_reranker_scores_are_rejected(scores: Any) -> None:
     with pytest.raises(ComponentError, match=ME):
-        checked_scores(scores, 2, Mine())
+        validate_scores(scores, 2, Mine())
 
 
 @pytest.mark.parametrize(
@@ -134,29 +134,29 @@ def test_malformed_reranker_scores_are_rejected(scores: Any) -> None:
 )
 def test_malformed_embedder_vectors_are_rejected(vectors: Any) -> None:
     with pytest.raises(ComponentError, match=ME):
-        checked_vectors(vectors, 2, Mine())
+        validate_vectors(vectors, 2, Mine())
 
 
 def test_user_scores_and_vectors_become_float32() -> None:
-    assert checked_scores([1, 2], 2, Mine()).tolist() == [1.0, 2.0]
-    assert checked_vectors(np.ones((2, 3)), 2, Mine()).dtype == np.float32
-    assert checked_vectors(np.zeros((0, 3), dtype=np.float32), 0, Mine()).shape == (0, 3)
+    assert validate_scores([1, 2], 2, Mine()).tolist() == [1.0, 2.0]
+    assert validate_vectors(np.ones((2, 3)), 2, Mine()).dtype == np.float32
+    assert validate_vectors(np.zeros((0, 3), dtype=np.float32), 0, Mine()).shape == (0, 3)
 
 
 def test_zero_vectors_are_counted_in_a_warning(caplog: pytest.LogCaptureFixture) -> None:
-    checked_vectors([[0.0, 1.0], [0.0, -0.0], [0.0, 0.0]], 3, Mine())
+    validate_vectors([[0.0, 1.0], [0.0, -0.0], [0.0, 0.0]], 3, Mine())
     assert "Mine: 2 of 3 chunks have a zero vector" in caplog.text
     assert "a dense search never finds them" in caplog.text
     caplog.clear()
-    checked_vectors([[0.0, 1.0], [0.0, 0.0]], 2, Mine(), texts=Embedded.QUERIES)
+    validate_vectors([[0.0, 1.0], [0.0, 0.0]], 2, Mine(), texts=Embedded.QUERIES)
     assert "Mine: 1 of 2 queries have a zero vector" in caplog.text
     assert "a dense search finds nothing for them" in caplog.text
     caplog.clear()
-    checked_vectors([[0.0], [0.0]], 2, Mine(), texts=Embedded.PHRASES)
+    validate_vectors([[0.0], [0.0]], 2, Mine(), texts=Embedded.PHRASES)
     assert "Mine: 2 of 2 phrases have a zero vector" in caplog.text
     assert "they have no synonyms" in caplog.text
     caplog.clear()
-    checked_vectors(np.ones((2, 3)), 2, Mine())
+    validate_vectors(np.ones((2, 3)), 2, Mine())
     assert not caplog.text
 
 
@@ -174,9 +174,9 @@ def test_zero_vectors_are_counted_in_a_warning(caplog: pytest.LogCaptureFixture)
 )
 def test_unstorable_learned_values_are_refused(arrays: Any) -> None:
     with pytest.raises(ComponentError, match=ME):
-        checked_arrays(arrays, Mine())
+        validate_arrays(arrays, Mine())
 
 
 def test_named_learned_arrays_pass_the_check() -> None:
     arrays = {"0.ids": np.ones(2), "words": np.array(["a"])}
-    assert checked_arrays(arrays, Mine()) is arrays
+    assert validate_arrays(arrays, Mine()) is arrays

@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 import runner.pipeline
-from runner.engine.identity import key_of
+from runner.engine.identity import hash_description
 from runner.engine.stage import Stage
 from runner.engine.store import Store
 from runner.pipeline.race_blocks import select_block
@@ -93,7 +93,11 @@ def _row(stages: Mapping[str, Stage[Any]], store: Store) -> Row:
         assert entry is not None, "it was just run"
         results.append({name: stable(part) for name, part in entry.parts().items()})
     version = next(iter(stages.values())).version
-    return {"version": version, "keys": key_of(sorted(stages))[:16], "results": key_of(results)[:16]}
+    return {
+        "version": version,
+        "keys": hash_description(sorted(stages))[:16],
+        "results": hash_description(results)[:16],
+    }
 
 
 def stable(part: Any) -> Any:

@@ -93,7 +93,7 @@ def test_damaged_testset_is_refused(name: str, before: str, after: str, message:
 
 @pytest.mark.parametrize(("name", "message"), [("none", "does not exist"), ("", "does not exist")])
 def test_folder_without_a_testset_is_rejected(name: str, message: str, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=f"{message}, expected a released set"):
+    with pytest.raises(DataError, match=f"{message}, expected a test set"):
         read_testset(tmp_path / name)
 
 
@@ -178,7 +178,7 @@ def test_testset_of_another_corpus_or_with_edits_is_not_replaced(
 
 def test_path_that_is_not_a_testset_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "samples.jsonl").write_text("mine")
-    with pytest.raises(DataError, match="contains other files than a released set"):
+    with pytest.raises(DataError, match="contains other files than a test set"):
         require_replaceable(tmp_path, ABOUT)
     with pytest.raises(DataError, match="is not a folder"):
         require_replaceable(tmp_path / "samples.jsonl" / "set", ABOUT)

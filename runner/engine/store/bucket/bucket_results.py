@@ -220,7 +220,7 @@ class BucketRemote:
     def _unsent_path(self, kind: str, name: str) -> Path:
         return self._cache / "unsent" / kind / name
 
-    def give_up(self, folder: Path) -> None:
+    def mark_damaged(self, folder: Path) -> None:
         path = entry_path(folder.parents[1].name, folder.name)
         try:
             self._damaged[path] = (folder / _TAG).read_text(encoding="utf-8")
@@ -238,7 +238,7 @@ class BucketRemote:
                 yield lock
                 return
             for mirror in list(self._mirrors.values()):
-                mirror.look_again()
+                mirror.expire_listing()
             try:
                 yield lock
             finally:  # the next holder must find what was paid for, even if the stage failed

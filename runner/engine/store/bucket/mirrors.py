@@ -46,7 +46,7 @@ class SyncState:
         self._looked_at = now
         return True
 
-    def look_again(self) -> None:
+    def expire_listing(self) -> None:
         """Make it time to list the bucket again."""
         self._looked_at = float("-inf")
 
@@ -136,9 +136,9 @@ class SentReplies:
         listed, start = part_to_read
         return self._objects.get_range(listed.path, start, listed.n_bytes) or b""
 
-    def look_again(self) -> None:
+    def expire_listing(self) -> None:
         """Have the next `download` list the bucket, even if it was listed a moment ago."""
-        self._state.look_again()
+        self._state.expire_listing()
 
     def send(self) -> None:
         """Schedule an upload within a few seconds."""
@@ -239,9 +239,9 @@ class SentBlocks:
         self._in_bucket = set(listed)
         return listed
 
-    def look_again(self) -> None:
+    def expire_listing(self) -> None:
         """Have the next `download` list the bucket, even if it was listed a moment ago."""
-        self._state.look_again()
+        self._state.expire_listing()
 
     def send(self) -> None:
         """Schedule an upload within a few seconds."""
