@@ -461,7 +461,7 @@ def test_tutorial_leads_from_the_first_sweep_to_an_answer(tmp_path: Path) -> Non
         "Where do I ask for an umbrella that I forgot?",
         "Plan: 2 cells, at most 20 requests for answers",
         "Take bm25 · 32. It has the best ndcg@10: 0.9000 over all samples",
-        "bdc52a65     dense      32          0.4762     -0.4238  -0.8476 +0.0000  0.0805",
+        "bdc52a65     dense      32          0.4762     -0.4238  -0.8476 to +0.0000  0.0805",
         "10 of 10 answers equal, 10 of 10 rankings equal (",
     ):
         assert shown in whole

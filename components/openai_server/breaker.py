@@ -45,7 +45,7 @@ class Breaker:
 
     Calls of the same endpoint share its `Health`. If one call found the server down, calls that begin within the next
     minute send nothing. Later calls try the server again, and give up at the first failure that may affect others.
-    If the limiter refuses a request of a call for good, the call sends no others.
+    If the limiter stops a request of a call for good, the call sends no others.
     """
 
     def __init__(self, concurrency: int, health: Health | None = None) -> None:
@@ -54,7 +54,7 @@ class Breaker:
         """
         self._health = health or Health()
         self._opened = asyncio.Event()
-        self.refusal: BudgetReached | StoreError | None = None
+        self.stop: BudgetReached | StoreError | None = None
         self._max_in_a_row = max(concurrency + 1, _MAX_FAILURES_IN_A_ROW)
         if self._was_down and time.monotonic() - (self._health.down_since or 0.0) < _DOWN_PERIOD_S:
             self._opened.set()
@@ -111,9 +111,9 @@ class Breaker:
     def _record_up(self) -> None:
         self._health.n_failed_in_a_row, self._health.down_since = 0, None
 
-    def record_refusal(self, error: BudgetReached | StoreError) -> None:
-        """Record that the limiter refused a request for good. Requests that wait to be sent again are not sent."""
-        self.refusal = self.refusal or error
+    def record_stop(self, error: BudgetReached | StoreError) -> None:
+        """Record that the limiter admits no further request. Those that wait to be sent again are not sent."""
+        self.stop = self.stop or error
         self._opened.set()
 
     async def wait(self, seconds: float) -> None:

@@ -139,15 +139,15 @@ class Server:
             # hang. The loop is still alive when the atexit handlers run.
             atexit.register(stack.close)
             stack.callback(atexit.unregister, stack.close)
-            refusal: BudgetReached | StoreError | None = None
+            stop: BudgetReached | StoreError | None = None
             while arrived := portal.call(calls.wait_for_results):
                 for item, outcome in arrived:
                     if isinstance(outcome, BudgetReached | StoreError):
-                        refusal = outcome
+                        stop = outcome
                     else:
                         yield item, outcome
-            if refusal:
-                raise refusal
+            if stop:
+                raise stop
 
     def answers(
         self, path: str, requests: Sequence[Request], send: Callable[[Session, Request], Awaitable[Answer]]
@@ -175,21 +175,21 @@ class Server:
             try:
                 result = await send(session, item)
             except NotSent:
-                if breaker.refusal:
-                    return breaker.refusal
+                if breaker.stop:
+                    return breaker.stop
                 again = " again" if attempts.n_ended else ""
                 return Failed(f"not asked{again}: {breaker.reason}", breaker.error_class)
-            except (BudgetReached, StoreError) as refusal:
-                breaker.record_refusal(refusal)
-                return refusal
+            except (BudgetReached, StoreError) as stop:
+                breaker.record_stop(stop)
+                return stop
             except Exception as error:  # noqa: BLE001 - the caller decides what a failure means
                 attempts.count(error, breaker.health.window.refusals.n_answered)
                 if not self._may_retry(error, attempts, breaker):
                     text = self._error_text(error, attempts, breaker)
                     breaker.record_failure(error, text)
                     return Failed(text, class_of(error))
-                if breaker.refusal:
-                    return breaker.refusal
+                if breaker.stop:
+                    return breaker.stop
                 wait_s = self._wait_s(error, attempts, session)
                 self._report(error, attempts, breaker, wait_s)
                 await breaker.wait(wait_s)

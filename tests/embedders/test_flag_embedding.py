@@ -60,14 +60,14 @@ def test_flag_embedder_caps_max_length_at_the_model_positions(bert: Path) -> Non
 
 
 def test_flag_embedder_on_a_cpu_refuses_float16(bert: Path) -> None:
-    with pytest.raises(ComponentError, match=r"dtype: float16 requires a GPU with FlagModel\. Use float32"):
+    with pytest.raises(ComponentError, match=r"dtype: float16 requires a GPU with FlagModel\. Use float32."):
         vectors(embedder(bert, dtype=Dtype.FLOAT16), ["北京"])
 
 
 @pytest.mark.parametrize("dtype", [Dtype.FLOAT16, Dtype.BFLOAT16])
 def test_flag_embedder_check_refuses_half_precision_on_a_cpu(bert: Path, dtype: Dtype) -> None:
     (problem,) = embedder(bert, dtype=dtype).check()
-    assert problem == f"dtype: {dtype} requires a GPU with FlagModel. Use float32"
+    assert problem == f"dtype: {dtype} requires a GPU with FlagModel. Use float32."
 
 
 def test_flag_embedder_rejects_short_max_length_and_zero_batch_size(bert: Path) -> None:

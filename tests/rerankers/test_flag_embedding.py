@@ -144,7 +144,7 @@ def test_flag_reranker_does_not_read_pickled_weights(xlm_roberta: Path, tmp_path
 
 
 def test_flag_reranker_on_a_cpu_refuses_half_precision(xlm_roberta: Path) -> None:
-    with pytest.raises(ComponentError, match=r"dtype: float16 requires a GPU with FlagReranker\. Use float32"):
+    with pytest.raises(ComponentError, match=r"dtype: float16 requires a GPU with FlagReranker\. Use float32."):
         scores_of(cross_encoder(xlm_roberta, dtype=Dtype.FLOAT16), [("a", "b")])
 
 

@@ -50,7 +50,7 @@ def _require_other_files(options: argparse.Namespace) -> None:
 
 def _export(options: argparse.Namespace, testset: Testset) -> int:
     if options.per_cell is not None and options.per_cell < 1:
-        raise ConfigError(f"--per-field: got {options.per_field}, expected at least 1 sample per matrix field")
+        raise ConfigError(f"--per-cell: got {options.per_cell}, expected at least 1")
     ending = ".csv" if options.format is AnnotationFormat.CSV else ".json"
     if options.to.suffix.lower() != ending:
         raise ConfigError(

@@ -309,5 +309,5 @@ def return_masked(stage: Sum, run: Run) -> Any:
 def test_masked_array_fails_the_stage_and_names_the_class(tmp_path: Path) -> None:
     """Its mask would be lost in the file, and what it hides would count."""
     run = Worker(Store(tmp_path, "this run")).run(Source(Adder(1), compute=return_masked))
-    assert run.error.startswith("source: TypeError: a masked array, whose mask no file holds")
+    assert run.error.startswith("source: TypeError: got a masked array, whose mask cannot be stored")
     assert "Adder" in run.error

@@ -178,7 +178,7 @@ class TestPlan:
         assert run_small(tmp_path, overrides) == 0
         assert len(server.requests) == 2 * 5 * 8
         said = (
-            "at most 80 requests for judging (at most 240 with repeats of unreadable replies); "
+            "at most 80 requests for judging (at most 240 with retries of unreadable replies); "
             "cached replies are not subtracted yet"
         )
         assert said in capsys.readouterr().out

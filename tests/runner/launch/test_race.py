@@ -365,7 +365,7 @@ class TestRefused:
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert run_small(tmp_path, ("race=betting", "top_k=1"), ("race=betting", "top_k=3")) == 0
-        assert "race: no cell calls a language model, so there is nothing to save" in capsys.readouterr().out
+        assert "race: no cell calls a language model, so a race saves nothing" in capsys.readouterr().out
         assert {cell.status for cell in cells_in(tmp_path)} == {OK}
 
     def test_unknown_race_metric_is_refused_without_a_language_model(

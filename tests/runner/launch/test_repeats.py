@@ -65,7 +65,7 @@ def test_plan_reports_requests_with_and_without_repeats(
 ) -> None:
     run_small(tmp_path, (*expander(server), f"run.max_requests={N + 2}", "run.plan_only=true"))
     out = capsys.readouterr().out
-    assert f"{N} requests for queries by a language model (at most {3 * N} with repeats of unreadable replies)" in out
+    assert f"{N} requests for queries by a language model (at most {3 * N} with retries of unreadable replies)" in out
     assert f"That may be more than run.max_requests={N + 2}" in out
 
 
@@ -78,5 +78,5 @@ def test_token_estimate_of_repeats_includes_earlier_replies(tmp_path: Path, serv
     assert (repeated.n_prompt, repeated.n_completion) == (3 * once.n_prompt + 3 * N * 20, 3 * N * 20)
     line, *_ = bound_lines(plan, Budget(), fixed_cell().prices)
     assert (
-        f"{estimate(once.n_all)} tokens ({estimate(repeated.n_all)} tokens with repeats of unreadable replies)" in line
+        f"{estimate(once.n_all)} tokens ({estimate(repeated.n_all)} tokens with retries of unreadable replies)" in line
     )

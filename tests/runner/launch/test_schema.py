@@ -265,7 +265,7 @@ class TestChecks:
         fields = {"dimensions": 200, "rescore": True, "oversampling": 4.0}
         index = {"_target_": "components.vector_indexes.binary.Binary", **fields}
         (problem,) = problems_of(default, retriever__vector_index=index)
-        assert problem.startswith("vector_index.dimensions: got 200, but the embedder's vectors have 128")
+        assert problem.startswith("vector_index.dimensions: got 200, expected at most 128")
 
     def test_closed_book_accepts_any_top_k(self, default: Any) -> None:
         closed_book = {"_target_": "components.retrievers.closed_book.ClosedBook"}

@@ -160,7 +160,7 @@ class TestAxes:
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["--resolve"], "expected --cfg job --resolve"),
+        (["--resolve"], "requires --cfg, whose references it resolves"),
         (["-m", "--cfg", "job"], "--multirun and --cfg are mutually exclusive"),
         (["-m", "chunk.size=64,", "128"], "chunk.size=64,128"),
         (["language=null"], "language=null: expected the name of an option of language: de, en, "),

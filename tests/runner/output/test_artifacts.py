@@ -46,6 +46,6 @@ def test_other_artifact_locations_are_accepted(uri: str, place: str) -> None:
 
 @pytest.mark.parametrize("place", [OTHER, "https://me:p4ssWordX1@host/x", "mlflow-artifacts://host/x"])
 def test_password_in_an_artifact_address_is_hidden(place: str) -> None:
-    with pytest.raises(DataError, match="Name that server as the tracking URI") as raised:
+    with pytest.raises(DataError, match="Use that server as the tracking URI") as raised:
         require_named_server("sqlite:///m.db", place)
     assert "p4ssWordX1" not in str(raised.value)

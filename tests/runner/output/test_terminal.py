@@ -122,7 +122,7 @@ def test_leaderboard_sorts_cells_with_different_samples_by_common_means() -> Non
     show_leaderboard(SafeConsole(file=output, width=400), *rank_cells(CELLS, common=common), common)
     lines = output.getvalue().splitlines()
     assert [line.split()[0] for line in lines[2:4]] == ["bm25", "hybrid"]
-    assert lines[1].split()[2:6] == [HEADLINES[0], "of", "6", "common"]
+    assert lines[1].split()[2:5] == [HEADLINES[0], "(n=6", "common)"]
     assert lines[2].split()[2:4] == ["0.7000", "0.2500"]
     assert f"sorted over the 6 samples for which every cell has a value of {HEADLINES[0]}" in lines
 
@@ -147,7 +147,7 @@ def test_cell_that_lacks_a_subset_has_no_mean_over_subsets() -> None:
     lines = subsets_shown(second=None)
     assert lines[2].split() == ["hybrid", "0.7000", "–", "–"]
     assert lines[3].split() == ["bm25", "0.8000", "0.2000", "0.5000"]
-    assert lines[4] == "no macro of cells that lack a subset: it would be a mean over other subsets"
+    assert lines[4] == "cells without a value in every subset have no macro, because it would average other subsets"
     assert subsets_shown(second=0.7)[2:] == [
         "hybrid  0.7000  0.7000  0.7000  ",
         "bm25    0.8000  0.2000  0.5000  ",

@@ -73,7 +73,7 @@ def test_invalid_messages_are_rejected(messages: Any, message: str) -> None:
         (np.array([[0, 1], [1, 1]]), "sample 'b' has the example 1 twice"),
         (np.array([[0, 1], [0, 3]]), "the example 'e' has no reference, or no gold in its corpus"),
         (np.array([[0, 1], [0, 4]]), "the example 'f' has no reference, or no gold in its corpus"),
-        (np.array([[0, 2], [0, 1]]), "sample 'a' has the example 'a', which is the sample itself or in its cluster"),
+        (np.array([[0, 2], [0, 1]]), "sample 'a' has the example 'a', which is the sample itself or in its group of dependent samples"),
     ],
 )
 def test_invalid_example_choices_are_rejected(chosen: Any, message: str) -> None:
@@ -107,7 +107,7 @@ def test_invalid_earlier_turns_are_rejected(earlier: Any, message: str) -> None:
     [
         (iter(DONE), "returned list_iterator, expected a list of one GeneratedAnswer per task (2)"),
         (DONE[:1], "returned 1 answers, expected a list of one GeneratedAnswer per task (2)"),
-        (DONE[::-1], "got the answer 'b' at the place of sample 'a', expected its id"),
+        (DONE[::-1], "got the answer 'b' for sample 'a', expected its id"),
         ([DONE[0], DONE[1].answer], "got Answer for sample 'b', expected a GeneratedAnswer"),
         ([DONE[0], replace(DONE[1], answer=Answer("b", AnswerState.OK, None))], "Answer.text: got None"),  # type: ignore[arg-type]
         ([DONE[0], replace(DONE[1], path=None)], "got NoneType as the path"),  # type: ignore[arg-type]

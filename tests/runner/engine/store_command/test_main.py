@@ -60,7 +60,7 @@ class TestLs:
         assert ["answers", "1", "1", "1", "B", "2.0"] in lines
         assert ["chunks", "1", "0", "2.0", "KiB", "1.2"] in lines
         assert "2 results, replies in 1 folder (one per model and purpose)".split() in lines
-        assert "1 unfinished stages, which will be resumed".split() in lines
+        assert "1 unfinished stage, to be resumed".split() in lines
 
     def test_ls_of_an_empty_store_prints_zero_results(self, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(store, "ls") == 0
@@ -83,7 +83,7 @@ class TestVerify:
         self, store: Store, chunks: StoredResult, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert run(store, "verify") == 0
-        assert "1 results and all replies with their checksums: 0 damaged" in capsys.readouterr().out
+        assert "compared 1 result and all replies with their checksums: 0 damaged" in capsys.readouterr().out
 
     def test_verify_names_damaged_files(
         self, store: Store, chunks: StoredResult, answers: StoredResult, capsys: pytest.CaptureFixture[str]
@@ -92,8 +92,8 @@ class TestVerify:
         assert run(store, "verify") == 1
         output = capsys.readouterr().out
         assert "damaged: chunks aaaaaaaaaaaa: data does not match its checksum" in output
-        compared = "2 results and all replies compared with their checksums"
-        assert f"{compared}, 1 damaged; verify --delete removes them, and" in output
+        compared = "compared 2 results and all replies with their checksums"
+        assert f"{compared}: 1 damaged; python -m runner.store verify --delete removes them, and" in output
         assert chunks.folder.exists()
 
     def test_verify_names_folders_without_manifest(

@@ -163,7 +163,7 @@ def test_exported_pipeline_refuses_invalid_questions(folder: Path, capsys: pytes
         pipeline.answer(" ")
     with pytest.raises(DataError, match="kind: got 'poem', expected one of qa, long_form"):
         pipeline.answer("Who?", kind="poem")
-    with pytest.raises(DataError, match=r"no such option \(.*'mood'.*expected at least one of kind, history"):
+    with pytest.raises(DataError, match=r"got an unknown option \(.*'mood'.*The options are kind, history"):
         pipeline.answer("Who?", mood="good")
     with pytest.raises(DataError, match="history: expected a question and its answer"):
         pipeline.answer("Who?", history=["before"])
@@ -320,7 +320,7 @@ def test_export_reports_missing_or_damaged_stages(
     assert "stage 'data' of cell" in capsys.readouterr().err
     shutil.rmtree(store.root)
     assert export(tmp_path, BM25, tmp_path / "out", "--store-dir", str(store.root)) == 2
-    assert "no store found. Name the store of the sweep by --store-dir" in capsys.readouterr().err
+    assert "no store found. Pass the store of the sweep with --store-dir" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("is_fifo", [False, True])
@@ -351,7 +351,7 @@ def test_damaged_or_edited_export_is_rejected(folder: Path, tmp_path: Path) -> N
     told = json.loads(read_unsealed(path))
     told["stages"][0]["made_by"]["stage"] += 1
     path.write_text(json.dumps(told), encoding="utf-8")
-    with pytest.raises(StoreError, match="another version of the project"):
+    with pytest.raises(StoreError, match="another version of rag-grid"):
         load_pipeline(other)
     path.write_text(json.dumps({**told, "format": 99}), encoding="utf-8")
     with pytest.raises(DataError, match="has format 99, this version reads 1"):

@@ -145,8 +145,8 @@ def second_question(task: Task) -> None:
         (removed("references"), "no answer is left"),
         (removed("question"), "got 0 questions, expected one"),
         (second_question, "got 2 questions, expected one"),
-        (moved, r"\[36, 43\) of document 'tower' '建于1889年。', which is not there"),
-        (unsaid, "without its text, which may be in two places"),
+        (moved, r"\[36, 43\) of document 'tower' \('建于1889年。'\) does not match the text there"),
+        (unsaid, "\(without its text\) fits two places"),
         (other_topic, "this set has no topic 'bread'"),
     ],
 )

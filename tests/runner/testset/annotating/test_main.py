@@ -247,7 +247,7 @@ def test_split_writes_the_parts_of_a_set(tmp_path: Path, folder: Path, capsys: p
             "got 6 parts, but these 5 samples form only 2 groups",
         ),
         (["export", "NONE", "--to", "t.json"], "does not exist"),
-        (["import", "SET", "EXPORT", "--out", "n", "--prefer", "cy"], "'cy' annotated nothing"),
+        (["import", "SET", "EXPORT", "--out", "n", "--prefer", "cy"], "--prefer: got 'cy', expected one of"),
         (["import", "SET", "EMPTY", "--out", "n"], ": no annotations found"),
     ],
 )

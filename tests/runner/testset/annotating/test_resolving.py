@@ -48,7 +48,7 @@ def test_preferred_annotator_decides_only_samples_they_edited() -> None:
     )
     assert [own.question for own in found.samples[:2]] == ["How?", "How far?"]
     assert found.conflicts == ()
-    with pytest.raises(DataError, match="--prefer: 'cy' annotated nothing; annotators are: ann"):
+    with pytest.raises(DataError, match="--prefer: got 'cy', expected one of ann"):
         import_annotations(SET, [edited("ann", "Why?")], "cy", {})
 
 

@@ -164,7 +164,7 @@ def test_langfuse_export_becomes_questions(form: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "message"), [('[{"id": 3}]', "item 1: a trace has no `id`"), ("[3]", "item 1: got a int")]
+    ("content", "message"), [('[{"id": 3}]', "item 1: a trace has no `id`"), ("[3]", "item 1: got a number")]
 )
 def test_malformed_langfuse_export_is_one_clear_error(content: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "traces.json").write_text(content)
@@ -196,7 +196,7 @@ def test_mlflow_traces_become_questions(uri: str) -> None:
 
 
 def test_unknown_mlflow_experiment_and_store_are_clear_errors(uri: str, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="MLflow has no experiment 'other'; it has: Default, production"):
+    with pytest.raises(DataError, match="--experiment: got 'other', expected one of Default, production"):
         list(read_mlflow(uri, "other", ""))
     with pytest.raises(DataError, match="MLflow cannot read its traces"):
         list(read_mlflow("nosuchscheme://x", "", ""))
