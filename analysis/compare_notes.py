@@ -65,7 +65,7 @@ def _versions_note(family: Family) -> str:
     """Return a note if documents or samples of a data set were changed between the cells."""
     cells = [cell for standing in family.standings for cell in standing.cells]
     names = {str(cell.dataset.get("name")) for cell in cells}
-    versions = {str(cell.dataset.get("key")) for cell in cells}
+    versions = {cell.dataset["key"] for cell in cells if cell.dataset.get("key")}
     if len(names) > 1 or len(versions) < 2 or len({str(cell.axes.get("parser")) for cell in cells}) > 1:
         return ""
     return (

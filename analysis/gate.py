@@ -3,7 +3,7 @@
 import argparse
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree
@@ -292,17 +292,17 @@ def _pair(name: str, before: BaselineMetric, sweep: LoadedSweep, cell: CellResul
         np.zeros(len(common), np.int64),
         results.combiner(cell, metric.metric) if is_corpus else None,
     )
-    lost = Counter(_reason(sample, rows, scored.states) for sample in before.scores if sample not in valued)
+    ids = {sample_id for sample_id, _ in rows}
+    lost = Counter(_reason(sample, rows, scored.states, ids) for sample in before.scores if sample not in valued)
     known = {sample_id for sample_id, _ in before.scores}
     n_new = sum(sample_id not in known for sample_id, _ in valued)
     return Pair(name, 1 if metric.direction() else -1, scores, lost, n_new)
 
 
-def _reason(sample: SampleId, rows: Mapping[SampleId, int], states: Sequence[str]) -> str:
+def _reason(sample: SampleId, rows: Mapping[SampleId, int], states: Sequence[str], ids: Collection[str]) -> str:
     if sample in rows:
         return str(states[rows[sample]])
-    is_changed = any(sample_id == sample[0] for sample_id, _ in rows)
-    return "with another question, gold or references" if is_changed else "not in this cell"
+    return "with another question, gold or references" if sample[0] in ids else "not in this cell"
 
 
 def _check(pair: Pair, comparison: Comparison, p: float, margin: float, alpha: float) -> Check:

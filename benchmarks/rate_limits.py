@@ -4,6 +4,7 @@ The code that sends the requests is the product's. Only the clock and the server
 """
 
 import asyncio
+import json
 import logging
 import random
 import selectors
@@ -24,8 +25,8 @@ from components.openai_server.limiter import ProcessLimiter
 from components.openai_server.server import Failed, Server
 from components.openai_server.session import Session
 
-TOKENS = 1000
-"""Tokens of a request."""
+SIZES = (1000, 1000)
+"""Smallest and largest number of tokens of a request."""
 UNLIMITED = 1e9
 _N_REQUESTS = 200
 _TIMEOUT_S = 120.0
@@ -49,7 +50,8 @@ class Account:
 
     It takes `n_requests` requests and `n_tokens` tokens in any `period_s` seconds, and `n_at_once` requests at a time.
     A `bucket` fills up continuously instead, and holds the tokens of a period. After `lasts_for` requests, the account
-    refuses all others. Refusals name the delay `retry_after`, "" for none, "exact" for the time until the request fits.
+    refuses all others. Refusals name the delay `retry_after`, "" for none, "exact" for the time until the request fits
+    (1 s for concurrent requests).
     """
 
     n_requests: float = UNLIMITED
@@ -65,41 +67,46 @@ class Account:
     def __post_init__(self) -> None:
         """Begin with full limits."""
         self.n_refused = self._n_under_way = 0
-        self._taken_at: list[float] = []
+        self._taken: list[tuple[float, int]] = []
         self._fill, self._filled_at = self.n_tokens, time.monotonic()
 
     async def post(self, path: str, sent: bytes, max_bytes: int) -> object:
         """Answer a request, or raise the HttpError of a refusal."""
-        wait_s = self._wait_s(now := time.monotonic())
+        n_tokens = int(json.loads(sent)["n_tokens"])
+        wait_s = self._wait_s(now := time.monotonic(), n_tokens)
         if wait_s > 0:
             self.n_refused += 1
             delay = f"{wait_s:.3f}" if self.retry_after == "exact" else self.retry_after
             await asyncio.sleep(0.05)
             raise HttpError(429, {"message": "Too many requests"}, {"Retry-After": delay} if delay else {})
-        self._taken_at.append(now)
-        self._fill -= TOKENS
+        self._taken.append((now, n_tokens))
+        self._fill -= n_tokens
         self._n_under_way += 1
         await asyncio.sleep(random.uniform(0.5, 1.5))
         self._n_under_way -= 1
-        return {"usage": {"prompt_tokens": TOKENS, "completion_tokens": 0, "total_tokens": TOKENS}}
+        return {"usage": {"prompt_tokens": n_tokens, "completion_tokens": 0, "total_tokens": n_tokens}}
 
-    def _wait_s(self, now: float) -> float:
+    def _wait_s(self, now: float, n_tokens: int) -> float:
         """Return the seconds until a request fits the limits, 0.0 if it does now."""
-        if self._n_under_way >= self.n_at_once or len(self._taken_at) >= self.lasts_for:
+        if self._n_under_way >= self.n_at_once or len(self._taken) >= self.lasts_for or n_tokens > self.n_tokens:
             return 1.0
         if self.bucket:
             per_second = self.n_tokens / self.period_s
             self._fill = min(self.n_tokens, self._fill + (now - self._filled_at) * per_second)
             self._filled_at = now
-            return max(0.0, (TOKENS - self._fill) / per_second)
-        limit = int(min(self.n_requests, self.n_tokens // TOKENS))
-        recent = [at for at in self._taken_at if now - at < self.period_s]
-        return recent[-limit] + self.period_s - now if len(recent) >= limit else 0.0
+            return max(0.0, (n_tokens - self._fill) / per_second)
+        recent = [(at, n) for at, n in self._taken if now - at < self.period_s]
+        n_free, tokens_free = self.n_requests - len(recent), self.n_tokens - sum(n for _, n in recent)
+        ends_at = now
+        while recent and (n_free < 1 or tokens_free < n_tokens):
+            at, n = recent.pop(0)
+            n_free, tokens_free, ends_at = n_free + 1, tokens_free + n, at + self.period_s
+        return ends_at - now
 
 
 @contextmanager
 def virtual_time() -> Iterator[asyncio.AbstractEventLoop]:
-    """Return an event loop whose waits take no time. Clocks of `time` show its time."""
+    """Yield an event loop whose waits take no time. Clocks of `time` show its time."""
     clock = _Clock()
 
     def read() -> float:
@@ -115,14 +122,22 @@ def virtual_time() -> Iterator[asyncio.AbstractEventLoop]:
 
 
 def send(
-    loop: asyncio.AbstractEventLoop, account: Account, n: int = _N_REQUESTS, **settings: Any
+    loop: asyncio.AbstractEventLoop,
+    account: Account,
+    n: int = _N_REQUESTS,
+    sizes: tuple[int, int] = SIZES,
+    **settings: Any,
 ) -> tuple[list[str], float]:
-    """Send `n` requests, and return the messages of failures and the seconds that all of them took."""
+    """Send `n` requests with random numbers of tokens between the `sizes`.
+
+    Return the messages of failures, and the seconds that all of them took.
+    """
     fields = {"timeout_s": _TIMEOUT_S, "max_retries": 5, "backoff_s": 1.0, "concurrency": 8, **settings}
     server = Server("m", account.base_url, **fields)
 
     async def post(session: Session, item: int) -> object:
-        return await session.post({"item": item})
+        n_tokens = random.Random(item).randint(*sizes)
+        return await session.post({"n_tokens": n_tokens, "text": "x" * 3 * n_tokens})
 
     async def run() -> list[Any]:
         connection: Any = account
@@ -154,6 +169,7 @@ class Setting:
     limits: dict[str, Any]
     ideal_s: float
     n: int = _N_REQUESTS
+    sizes: tuple[int, int] = SIZES
 
 
 SETTINGS = (
@@ -166,6 +182,7 @@ SETTINGS = (
     Setting("20,000 tokens per minute", {"n_tokens": 20_000}, 540),
     Setting("30,000 tokens per minute, continuously", {"n_tokens": 30_000, "bucket": True}, 340),
     Setting("6,000 tokens per minute, continuously", {"n_tokens": 6_000, "bucket": True}, 540, n=60),
+    Setting("the same, prompts of 200 to 5,800 tokens", {"n_tokens": 6_000, "bucket": True}, 1740, 60, (200, 5_800)),
 )
 DELAYS = {"": "no delay", "1": "a delay of 1 s", "exact": "the exact delay"}
 
@@ -179,7 +196,7 @@ def measure(settings: Settings) -> list[Measure]:
 def _measure(setting: Setting, delay: str) -> Measure:
     with virtual_time() as loop:
         account = Account(**setting.limits, retry_after=delay)
-        failures, seconds = send(loop, account, setting.n)
+        failures, seconds = send(loop, account, setting.n, setting.sizes)
     return Measure(
         f"failed of {setting.n}: {setting.name}, refusals name {DELAYS[delay]}",
         len(failures),

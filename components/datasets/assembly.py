@@ -191,6 +191,8 @@ def check_samples(documents: Documents, samples: Sequence[Sample], source: str, 
 
 def require_unique(ids: Sequence[str], source: str, what: str) -> None:
     """Raise DataError for the first id that occurs twice. `what` names the things with these ids ("document")."""
+    if len(set(ids)) == len(ids):
+        return
     first: dict[str, int] = {}
     for position, an_id in enumerate(ids, start=1):
         if an_id in first:

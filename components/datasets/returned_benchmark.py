@@ -10,8 +10,10 @@ from components.datasets.assembly import check_documents, check_samples
 from components.errors import ComponentError
 from components.records import Benchmark, Condition, Documents, Evidence, Kind, Sample, Turn
 
-_TEXTS = ("id", "subset", "question")
-_OPTIONAL_TEXTS = ("topic", "task", "query", "corpus_prefix", "expansion")
+_TEXTS = ("id", "subset", "question", "corpus_prefix")
+_OPTIONAL_TEXTS = ("topic", "task", "query", "expansion")
+_FLAGS = ("answerable", "held_out")
+_UNIT = {"document_id": (str,), "start": (int, NoneType), "end": (int, NoneType), "grade": (int,), "one_of": (int,)}
 _ITEMS: Mapping[str, tuple[type, ...]] = {
     "references": (str,), "gold": (Evidence,), "history": (Turn,), "answer_parts": (Collection,),
     "passages": (str,), "conditions": (Collection,), "fake_answers": (str,),
@@ -41,22 +43,30 @@ def _check_fields(sample: Sample, location: str) -> None:
         _require(getattr(sample, name), (str,), f"{location}, {name}")
     for name in _OPTIONAL_TEXTS:
         _require(getattr(sample, name), (str, NoneType), f"{location}, {name}")
-    if sample.kind not in set(Kind):
+    for name in _FLAGS:
+        _require(getattr(sample, name), (bool,), f"{location}, {name}")
+    if sample.kind not in tuple(Kind):
         raise ComponentError(f"{location}, kind: got {sample.kind!r}, expected one of {', '.join(Kind)}")
     for name, slug in (("topic", sample.topic), ("task", sample.task)):
         if slug and ("/" in slug or not slug.isprintable()):
             raise ComponentError(f"{location}, {name}: got {slug!r}, expected a name without slashes and line breaks")
     for name, types in _ITEMS.items():
         items = getattr(sample, name)
-        _require_several(items, f"{location}, {name}")
+        _require(items, (tuple, list), f"{location}, {name}")
         for item in items:
             _require(item, types, f"{location}, an item of {name}")
     _check_nested(sample, location)
 
 
 def _check_nested(sample: Sample, location: str) -> None:
+    for unit in sample.gold:
+        for name, types in _UNIT.items():
+            _require(getattr(unit, name), types, f"{location}, {name} of a unit of gold")
+    for turn in sample.history:
+        _require(turn.question, (str,), f"{location}, question of a turn")
+        _require(turn.answer, (str,), f"{location}, answer of a turn")
     for part in sample.answer_parts:
-        _require_several(part, f"{location}, an item of answer_parts")
+        _require(part, (tuple, list), f"{location}, an item of answer_parts")
         for wording in part:
             _require(wording, (str,), f"{location}, a wording of answer_parts")
     for name, condition in sample.conditions:
@@ -66,7 +76,7 @@ def _check_nested(sample: Sample, location: str) -> None:
 
 def _require_several(value: Any, location: str) -> None:
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Collection):
-        raise ComponentError(f"{location}: got {value!r:.80} of type {type(value).__name__}, expected a tuple or list")
+        raise ComponentError(f"{location}: got {value!r:.80} of type {type(value).__name__}, expected tuple or list")
 
 
 def _require(value: Any, types: tuple[type, ...], location: str) -> None:

@@ -10,7 +10,7 @@ import time
 from math import inf
 
 _PAUSE_S = 300.0
-"""Seconds without a refusal after which earlier ones say nothing about the account any more."""
+"""Seconds without requests after which earlier ones say nothing about the account any more."""
 _NEAR_REFUSAL = 0.25
 """Growth per round near the number at which a request was refused, because each test costs a refusal."""
 
@@ -71,7 +71,7 @@ class AccountRefusals:
                 self._too_many = n_at_once
             if sent_at < self._refused_at:
                 return
-            if not self._n_in_a_row or now - self._refused_at > _PAUSE_S:
+            if not self._n_in_a_row or sent_at - self._refused_at > _PAUSE_S:
                 self._n_in_a_row, self._refused_since = 0, now
             self._n_in_a_row += 1
             self._refused_at = now

@@ -11,7 +11,8 @@ from components.openai_server.window import Window
 from components.records import ErrorClass
 
 _MAX_FAILURES_IN_A_ROW = 10
-_RATE_LIMIT_FACTOR = 3
+_MORE_REFUSALS = 3
+"""Factor for rate limits: several long prompts, each above the account's limit, do not mean that it is empty."""
 _DOWN_PERIOD_S = 60.0
 """Seconds without requests after a server was found down. Then it is tried again."""
 
@@ -102,8 +103,8 @@ class Breaker:
         health = self._health
         health.n_failed_in_a_row += 1
         limit = self._max_in_a_row if health.has_answered or not is_for_all(error) else 1
-        if is_rate_limit(error):  # several long prompts, each above the account's limit, do not mean that it is empty
-            limit *= _RATE_LIMIT_FACTOR
+        if is_rate_limit(error):
+            limit *= _MORE_REFUSALS
         if (self._was_down or health.n_failed_in_a_row >= limit) and not self.is_open:
             health.reason, health.error_class, health.down_since = reason, class_of(error), time.monotonic()
             self._opened.set()

@@ -42,11 +42,12 @@ _MAX_NAMED_WAIT_S = 600.0
 _MAX_LIMIT_DOUBLINGS = 4
 """Doublings of the delay after rate limits. Longer waits would miss the end of the limit's minute by as much."""
 _MAX_OWN_DOUBLINGS = 2
-_MAX_ROUNDS, _MAX_ROUNDS_IF_LARGEST = 50, 4
+_MAX_ROUNDS, _MAX_ROUNDS_IF_LONGEST, _MUCH_LONGER = 50, 10, 1.25
 """Answers to others, in units of the concurrency, after which a request that is always refused is given up. It never
-fits the account's limits, or others are always faster. The former is likely for a longer prompt than any answered one.
+fits the account's limits, or others are always faster. The former is likely if its prompt is much longer than any
+answered one.
 """
-_RATE_LIMIT_FACTOR = 4.0
+_LIMIT_TIME_FACTOR = 4.0
 """Rate limits are retried for this many times as long as other failures. Most limits last a minute."""
 
 Item = TypeVar("Item")
@@ -203,18 +204,19 @@ class Server:
 
         A request that is refused again and again while others are answered may never fit the account's limits.
         """
-        if not (is_temporary(error) and breaker.is_worth_a_retry(error)):
+        if not (self.max_retries and is_temporary(error) and breaker.is_worth_a_retry(error)):
             return False
         if not attempts.is_limited:
             return attempts.n_failed <= self.max_retries
         if (retry_after_s(error) or 0.0) > _MAX_NAMED_WAIT_S:
             return False
         refusals = breaker.health.window.refusals
-        n_rounds = (refusals.n_answered - attempts.n_answered_before) / self.concurrency
-        max_rounds = _MAX_ROUNDS_IF_LARGEST if attempts.n_tokens > refusals.largest else _MAX_ROUNDS
+        n_rounds = attempts.n_others(breaker) / self.concurrency
+        is_longest = attempts.n_tokens > _MUCH_LONGER * refusals.largest
+        max_rounds = _MAX_ROUNDS_IF_LONGEST if is_longest else _MAX_ROUNDS
         if attempts.n_limited > self.max_retries and n_rounds > max_rounds:
             return False
-        longest_s = min(_RATE_LIMIT_FACTOR * self._doubled(self.max_retries), _MAX_WAIT_S * self.max_retries)
+        longest_s = min(_LIMIT_TIME_FACTOR * self._doubled(self.max_retries), _MAX_WAIT_S * self.max_retries)
         return refusals.n_in_a_row <= self.max_retries or refusals.seconds < longest_s
 
     def _wait_s(self, error: Exception, attempts: "_Attempts", session: Session) -> float:
@@ -235,7 +237,7 @@ class Server:
         if held_s > 0:
             session.limiter.hold(session.account, held_s)
         jitter = random.uniform(0.75, 1.25)  # noqa: S311 - spreads the retries of many callers
-        return min(_MAX_WAIT_S, max(own_s * jitter, server_s))
+        return min(_MAX_WAIT_S, max(own_s * jitter, held_s))
 
     def _doubled(self, n_times: int, n_at_most: int = 30) -> float:
         return self.backoff_s * 2.0 ** min(n_times, n_at_most)
@@ -260,8 +262,10 @@ class Server:
         text = f"{self.model} at {extract_host(self.base_url)}: {message} ({attempts})"
         if attempts.is_limited and (delay_s := retry_after_s(error) or 0.0) > _MAX_NAMED_WAIT_S:
             text += f"; the server asks for a delay of {delay_s:,.0f} s"
-        elif attempts.is_limited and breaker.health.window.refusals.seconds >= 1:
-            text += f"; the account has answered no request for {breaker.health.window.refusals.seconds:.0f} s"
+        elif attempts.is_limited and (n_others := attempts.n_others(breaker)) > 0:
+            text += f"; it was refused {attempts.n_limited} times while {n_others:,} other requests were answered"
+        elif attempts.is_limited and (silent_s := breaker.health.window.refusals.seconds) >= 1:
+            text += f"; no request was answered for {silent_s:.0f} s"
         if isinstance(error, Refused):
             text += f"; no server listens there: {self.if_refused}"
         if isinstance(error, PlainHttp):
@@ -295,6 +299,10 @@ class _Attempts:
     @property
     def n_ended(self) -> int:
         return self.n_failed + self.n_limited
+
+    def n_others(self, breaker: Breaker) -> int:
+        """Return how many requests the account answered since the first rate limit."""
+        return breaker.health.window.refusals.n_answered - self.n_answered_before
 
     def count(self, error: Exception, n_answered: int) -> None:
         self.is_limited = is_rate_limit(error)

@@ -30,13 +30,15 @@ class Window:
         self._lock = threading.Lock()
 
     def limit(self, concurrency: int) -> int:
-        """Return the number of concurrent requests allowed for a caller with this `concurrency`."""
-        return int(min(self._limit, self.refusals.limit, concurrency))
+        """Return the number of concurrent requests allowed for a caller with this `concurrency`.
+
+        While the account answers nothing, one request at a time tests it.
+        """
+        is_silent = self.refusals.n_in_a_row > 1
+        return 1 if is_silent else int(min(self._limit, self.refusals.limit, concurrency))
 
     def has_room(self, concurrency: int) -> bool:
         """Return True if another request may be sent; always True before the first timeout or refusal."""
-        if self.refusals.n_in_a_row > 1:  # one request at a time tests whether the account answers again
-            return self._n_under_way == 0
         return min(self._limit, self.refusals.limit) == inf or self._n_under_way < self.limit(concurrency)
 
     def enter(self) -> int:

@@ -179,8 +179,8 @@ class SampleReader:
 def common_samples(cells: Sequence[CellResult], folder_of: FolderOf, metric: str, subset: str) -> CommonSamples:
     """Read the samples of the cells, each from the folder that `folder_of` returns.
 
-    A sample of another data set, or with another question, reference or gold, is a different one, even with the same
-    id. If not all cells
+    A sample of another data set, or with another question, is a different one, even with the same id. So is one with
+    other references or gold documents, if the cells' data differ. If not all cells
     have samples in common, the first cell stays, and the others join in the order of their number of values. Raises
     DataError if a file cannot be read or lacks the metric.
     """

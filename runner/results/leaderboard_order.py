@@ -134,7 +134,7 @@ def select_ranked_part(cell: CellResult, headline: str = "") -> CellResult:
         if subset.partition("/")[0] not in GROUPINGS
     }
     overall = {name: entry for name, entry in cell.metrics.get(OVERALL, {}).items() if name in shown_metrics}
-    dataset = {name: cell.dataset[name] for name in ("name", "n_samples", "groups") if name in cell.dataset}
+    dataset = {name: cell.dataset[name] for name in ("name", "key", "n_samples", "groups") if name in cell.dataset}
     not_shown: dict[str, Json] = {
         name: {} for name in ("config", "seconds", "reused", "versions", "signatures", "host")
     }

@@ -1,4 +1,4 @@
-"""A released set of documents and samples, and its content key."""
+"""A test set of documents and samples, and its content key."""
 
 import hashlib
 from collections import Counter
@@ -29,7 +29,7 @@ class Edit:
 
 @dataclass(frozen=True)
 class Testset:
-    """A released set.
+    """A test set.
 
     `provenance`, by sample id, records the origin of samples. `about` records the configuration, models and versions
     that produced the set. Neither is part of its content. `parent` is the key of the set that this one was derived

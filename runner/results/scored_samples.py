@@ -148,7 +148,8 @@ def read_scored(
 def _hash_labels(row: dict[str, Json]) -> str:
     # Not their spans: another parser, or an edit elsewhere in the document, moves the same sentence.
     units = [[unit["document_id"], unit["grade"], unit.get("one_of") or 0] for unit in row.get("gold") or ()]
-    labels = [row.get("references"), row.get("answer_parts"), row.get("answerable"), sorted(units, key=str)]
+    texts = [row.get("references") or [], row.get("answer_parts") or []]
+    labels = [*texts, row.get("answerable") is not False, sorted(units, key=str)]
     return sha256(json.dumps(labels).encode()).hexdigest()[:16]
 
 

@@ -1,4 +1,4 @@
-"""Documents and samples of a released set as lines of JSON, in the format of `dataset=jsonl`."""
+"""Documents and samples of a test set as lines of JSON, in the format of `dataset=jsonl`."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,6 +1,7 @@
 """Limits of accounts as servers enforce them, in virtual time: the short form of `python -m benchmarks rate_limits`."""
 
 import asyncio
+import random
 import re
 from collections.abc import Iterator
 
@@ -23,7 +24,7 @@ def test_every_request_is_answered_under_a_rate_limit(
     loop: asyncio.AbstractEventLoop, setting: Setting, retry_after: str
 ) -> None:
     n = setting.n // 2
-    failures, seconds = send(loop, Account(**setting.limits, retry_after=retry_after), n)
+    failures, seconds = send(loop, Account(**setting.limits, retry_after=retry_after), n, setting.sizes)
     assert not failures
     assert seconds <= 2 * setting.ideal_s * n / setting.n + 10
 
@@ -41,7 +42,26 @@ def test_used_up_account_is_given_up_within_minutes(
 
 def test_failure_says_how_long_the_account_was_silent(loop: asyncio.AbstractEventLoop) -> None:
     (failed,) = send(loop, Account(lasts_for=0), 1)[0]
-    assert re.search(r"Too many requests \(attempt \d+\); the account has answered no request for 1[0-9]{2} s", failed)
+    assert re.search(r"Too many requests \(attempt \d+\); no request was answered for 1[0-9]{2} s", failed)
+
+
+@pytest.mark.parametrize("retry_after", DELAYS)
+def test_prompts_above_the_limit_are_given_up_and_all_others_answered(
+    loop: asyncio.AbstractEventLoop, retry_after: str
+) -> None:
+    sizes = (100, 6_500)
+    n_too_long = sum(random.Random(item).randint(*sizes) > 6_000 for item in range(100))
+    failures, _ = send(loop, Account(n_tokens=6_000, bucket=True, retry_after=retry_after), 100, sizes, concurrency=2)
+    assert len(failures) == n_too_long > 3
+    assert any("was refused" in failure for failure in failures)
+
+
+@pytest.mark.parametrize("max_retries", [0, 5])
+def test_without_retries_no_refused_request_is_sent_again(loop: asyncio.AbstractEventLoop, max_retries: int) -> None:
+    account = Account(n_at_once=4)
+    failures, _ = send(loop, account, 40, max_retries=max_retries)
+    assert bool(failures) is (max_retries == 0)
+    assert not failures or len(failures) == account.n_refused
 
 
 def test_delay_of_a_day_is_not_waited_for(loop: asyncio.AbstractEventLoop) -> None:

@@ -124,7 +124,10 @@ def test_partial_nodes_references_and_plugins_match_the_schema(text: str) -> Non
 def test_schema_fields_have_descriptions_defaults_and_enumerations() -> None:
     definitions = config_schema()["$defs"]
     run = definitions["runner.pipeline.settings.RunSettings"]["properties"]
-    assert run["report"]["description"] == "write the report at the end (.html, .md, .json), as python -m analysis report does"
+    assert (
+        run["report"]["description"]
+        == "write the report at the end (.html, .md, .json), as python -m analysis report does"
+    )
     assert run["report"]["default"] is False
     assert {"enum": ["headline", "all", "none"]} in run["pictures"]["anyOf"]
     (bm25,) = [node for name, node in definitions.items() if name.endswith(".Bm25")]

@@ -70,7 +70,8 @@ def foreign_labels(items: Sequence[LabelledItem], answers: Collection[tuple[str,
 
     `answers` are the sample ids and texts of the sweep's answers.
     """
-    foreign = [item.judged for item in items if (item.judged.sample.id, item.judged.answer) not in answers]
+    answered = [item.judged for item in items if item.has_answer]
+    foreign = [judged for judged in answered if (judged.sample.id, judged.answer) not in answers]
     if not foreign:
         return ""
     ids = {sample_id for sample_id, _ in answers}
@@ -78,7 +79,7 @@ def foreign_labels(items: Sequence[LabelledItem], answers: Collection[tuple[str,
     changed = f", {n_changed} of them with the id of one of its questions" if n_changed else ""
     first = f"{foreign[0].sample.id!r}: {one_line(foreign[0].answer, 80)!r}"
     return (
-        f"{len(foreign)} of {len(items)} labelled answers are not in {sweep.name}{changed}, e.g. "
+        f"{len(foreign)} of {len(answered)} labelled answers are not in {sweep.name}{changed}, e.g. "
         f"{first}. The judge grades them as the file has them, and the estimates of the cells leave them "
         "out. If a spreadsheet changed the texts, write the file again as in docs/judges.md."
     )

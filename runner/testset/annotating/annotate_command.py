@@ -1,4 +1,4 @@
-"""Exports released sets for annotators, and reads, compares and applies their annotations."""
+"""Exports test sets for annotators, and reads, compares and applies their annotations."""
 
 import argparse
 import json

@@ -1,1 +1,1 @@
-"""A released set of documents and samples, and its files."""
+"""A test set of documents and samples, and its files."""

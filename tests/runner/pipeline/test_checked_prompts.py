@@ -73,7 +73,10 @@ def test_invalid_messages_are_rejected(messages: Any, message: str) -> None:
         (np.array([[0, 1], [1, 1]]), "sample 'b' has the example 1 twice"),
         (np.array([[0, 1], [0, 3]]), "the example 'e' has no reference, or no gold in its corpus"),
         (np.array([[0, 1], [0, 4]]), "the example 'f' has no reference, or no gold in its corpus"),
-        (np.array([[0, 2], [0, 1]]), "sample 'a' has the example 'a', which is the sample itself or in its group of dependent samples"),
+        (
+            np.array([[0, 2], [0, 1]]),
+            "sample 'a' has the example 'a', which is the sample itself or in its group",
+        ),
     ],
 )
 def test_invalid_example_choices_are_rejected(chosen: Any, message: str) -> None:

@@ -1,4 +1,4 @@
-"""A small released set, with what makes texts hard: emoji, markup, line breaks, two languages."""
+"""A small test set, with what makes texts hard: emoji, markup, line breaks, two languages."""
 
 from dataclasses import replace
 

@@ -120,7 +120,7 @@ class TestSharedLimiter:
         with pytest.raises(StoreError, match="spent: cannot write the spending of the sweep"):
             limiter.admit(self.attempt)
 
-    def test_gate_without_a_ledger_counts_nothing(self, tmp_path: Path) -> None:
+    def test_limiter_without_a_ledger_counts_nothing(self, tmp_path: Path) -> None:
         limiter = SharedLimiter(tmp_path / "limits")
         assert limiter.admit(self.attempt) == 0.0
         limiter.settle(self.attempt, None)
@@ -167,7 +167,7 @@ class TestModelsThatPassNoLimiter:
     def limiter(self, folder: Path, budget: Budget) -> SharedLimiter:
         return SharedLimiter(folder / "limits", folder / "spent", budget)
 
-    def test_requests_to_ungated_models_are_counted(self, tmp_path: Path) -> None:
+    def test_requests_to_models_without_a_limiter_are_counted(self, tmp_path: Path) -> None:
         limiter = self.limiter(tmp_path, Budget())
         answers = list(admit_requests(Local(), [request("a"), request("fail"), request("b")], limiter))
         assert [answer.request_id for answer in answers] == ["a", "fail", "b"]
@@ -179,7 +179,7 @@ class TestModelsThatPassNoLimiter:
         assert len(list(admit_requests(Local(), [request("long")], limiter))) == 1
         assert (limiter.spent.n_requests, limiter.spent.n_tokens, limiter.spent.n_unanswered) == (1, 0, 0)
 
-    def test_ungated_models_answer_until_the_budget_is_spent(self, tmp_path: Path) -> None:
+    def test_models_without_a_limiter_answer_until_the_budget_is_spent(self, tmp_path: Path) -> None:
         answers = admit_requests(
             Local(), [request(name) for name in "abcde"], self.limiter(tmp_path, Budget(max_requests=3))
         )
@@ -189,12 +189,12 @@ class TestModelsThatPassNoLimiter:
         assert seen == list("abc")
         assert self.limiter(tmp_path, Budget()).spent.n_requests == 3
 
-    def test_ungated_models_may_use_tokens_that_earlier_requests_left(self, tmp_path: Path) -> None:
+    def test_models_without_a_limiter_may_use_tokens_that_earlier_requests_left(self, tmp_path: Path) -> None:
         budget = Budget(max_tokens=30)  # 10 for each reply at most, and 5 in the end
         answers = list(admit_requests(Local(), [request(name) for name in "abcd"], self.limiter(tmp_path, budget)))
         assert [answer.request_id for answer in answers] == list("abcd")
 
-    def test_server_requests_of_ungated_models_count_once(self, tmp_path: Path) -> None:
+    def test_server_requests_of_models_without_a_limiter_count_once(self, tmp_path: Path) -> None:
         limiter = self.limiter(tmp_path, Budget())
 
         @dataclass(frozen=True)
