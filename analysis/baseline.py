@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sweep", help=SWEEP)
     parser.add_argument("cell", nargs="?", default="", help=f"{CELL} (default: the only cell)")
     parser.add_argument(
-        "--metric", action="append", default=[], metavar="METRIC", help=f"{METRIC}; several: repeat the option"
+        "--metric", action="append", default=[], metavar="METRIC", help=f"{METRIC}; repeat the option for several"
     )
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the file to write")
 

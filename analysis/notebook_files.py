@@ -16,7 +16,7 @@ _NO_SWEEP = 'SWEEP = ""'
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments to the parser."""
-    parser.add_argument("sweep", nargs="?", help=f"{SWEEP}, to look at (default: a small demo)")
+    parser.add_argument("sweep", nargs="?", help=f"{SWEEP} (default: a small demo)")
     parser.add_argument(
         "--out",
         "--output",

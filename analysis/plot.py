@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="FILE.svg",
-        help=("file for the picture (default: plot_... in the sweep's folder)"),
+        help=("write the picture to this file (default: plot_... in the sweep's folder)"),
     )
     terminal.add_format(parser)
 

@@ -85,13 +85,13 @@ def _without_spaces(text: str) -> str:
 
 
 def n_lost(content: Planted, text: str, form: str) -> int:
-    """Return the number of planted characters, without white space, that the text has too few of."""
+    """Return the number of planted characters, without whitespace, that the text has too few of."""
     wanted = Counter(_without_spaces(_extract_text(content, form)))
     return (wanted - Counter(_without_spaces(text))).total()
 
 
 def sentences(content: Planted, text: str) -> tuple[int, int]:
-    """Return the number of sentences of the body that the text contains unbroken, ignoring white space, and of all."""
+    """Return the number of sentences of the body that the text contains unbroken, ignoring whitespace, and of all."""
     read = _without_spaces(text)
     wanted = [_without_spaces(sentence) for sentence in _SENTENCE.findall(content.body)]
     return sum(sentence in read for sentence in wanted), len(wanted)

@@ -83,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         required=True,
         metavar="FILE",
-        help="file for the tasks; the labelling configuration goes to the same folder",
+        help="write the tasks to this file, and the labelling configuration next to it",
     )
     _add_choices(export, "--format", AnnotationFormat, AnnotationFormat.LABEL_STUDIO, "format of the file")
     export.add_argument(

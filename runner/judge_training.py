@@ -106,7 +106,7 @@ def _parser() -> argparse.ArgumentParser:
         default="transformers",
         help="library that runs the model (default: %(default)s)",
     )
-    evaluating.add_argument("--json", type=Path, metavar="FILE", help="file for the whole report")
+    evaluating.add_argument("--json", type=Path, metavar="FILE", help="write the whole report to this file")
     evaluating.add_argument(
         "overrides", nargs="*", help="overrides, as in python -m runner, e.g. judge.llm.device=cuda:1"
     )

@@ -12,7 +12,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments to the parser."""
     parser.add_argument("sweep", nargs="?", default="latest", help=f"{SWEEP} (default: %(default)s)")
     ways = parser.add_mutually_exclusive_group()
-    ways.add_argument("--once", action="store_true", help="print the state and end")
+    ways.add_argument("--once", action="store_true", help="print the state once, and exit")
     ways.add_argument(
         "--serve",
         type=int,

@@ -67,7 +67,7 @@ class LlamaIndexSentences:
 
 
 def _locate(text: str, chunks: list[str], document_id: str) -> list[tuple[int, int]]:
-    """Return [start, end) of each chunk. Together the chunks cover all of the text except white space between them.
+    """Return [start, end) of each chunk. Together the chunks cover all of the text except whitespace between them.
 
     The splitter returns texts without offsets, and the same words may occur in several places. Therefore we follow all
     chains of places in which each chunk begins within or right after the previous one, and take a chain that reaches
@@ -99,7 +99,7 @@ def _locate(text: str, chunks: list[str], document_id: str) -> list[tuple[int, i
 
 
 def _skip_blank(text: str, start: int) -> int:
-    """Return the first position from `start` on that is not white space."""
+    """Return the first position from `start` on that is not whitespace."""
     while start < len(text) and text[start].isspace():
         start += 1
     return start

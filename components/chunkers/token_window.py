@@ -17,7 +17,7 @@ class TokenWindow:
     """Windows of `size` tokens (or characters), each beginning `size * (1 - overlap)` tokens after the previous one.
 
     The last window of a document may be shorter. A window never ends inside a character: a token that ends there
-    belongs to the next window. Windows of white space are dropped. Tokens are counted in the whole document. A window
+    belongs to the next window. Windows of whitespace are dropped. Tokens are counted in the whole document. A window
     tokenised by itself can have one or two more, because its edges may split what the tokenizer would read as one
     token.
     """
@@ -63,7 +63,7 @@ def _character_at(segments: Segments, document: NDArray[np.int64], token: NDArra
 
 
 def drop_redundant_spans(documents: Documents, spans: Spans) -> Spans:
-    """Drop spans of white space, and spans inside the span before or after them.
+    """Drop spans of whitespace, and spans inside the span before or after them.
 
     The latter arise where several tokens share a character. `spans` are sorted by (document, start).
     """

@@ -30,7 +30,7 @@ class BuiltCorpus:
     leaves out, in this order,
 
     - documents with fewer than `min_characters` or more than `max_characters`;
-    - with `without_copies`, documents whose text equals another, ignoring white space;
+    - with `without_copies`, documents whose text equals another, ignoring whitespace;
     - with `without_near_duplicates`, documents whose runs of 5 characters have a Jaccard similarity of at least
       `similarity` with another document. Rows of tables are exempt: they repeat words around different facts.
 

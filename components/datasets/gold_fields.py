@@ -94,7 +94,7 @@ def _is_number(value: object) -> bool:
 def _locate_quote(
     quote: str, document_id: str, start: int | None, end: int | None, text: str | None, location: str
 ) -> tuple[int, int]:
-    """Return the place of the quote in its document, ignoring white space. Given offsets select one of its places.
+    """Return the place of the quote in its document, ignoring whitespace. Given offsets select one of its places.
 
     A quote copied from a web page may have soft hyphens, and lack the "^" before a raised number.
 

@@ -22,7 +22,7 @@ class PassageFinder:
     """Index of documents in which to find `passages`."""
 
     def __init__(self, passages: Sequence[str], min_overlap: float) -> None:
-        """Set `min_overlap`, in (0, 1]: the share of a passage's characters, without white space, that must occur."""
+        """Set `min_overlap`, in (0, 1]: the share of a passage's characters, without whitespace, that must occur."""
         self._number = {passage: number for number, passage in enumerate(passages)}
         self._shared = SharedPassages(passages)
         self._min_overlap = min_overlap

@@ -253,7 +253,7 @@ def _walk(soup: "BeautifulSoup") -> "Iterator[tuple[PageElement, bool]]":
 
 
 def _separator(node: "Tag", has_ended: bool, keep_structure: bool) -> str:
-    """Return the white space, or mark of a heading, that replaces the beginning or the end of an element."""
+    """Return the whitespace, or mark of a heading, that replaces the beginning or the end of an element."""
     if node.name in _CELLS and not has_ended:
         return " "
     if node.name not in _BREAKS:

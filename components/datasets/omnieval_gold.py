@@ -18,7 +18,7 @@ def locate_gold(node_ids: Sequence[str], passages: Sequence[str], texts: Mapping
     """Return for each node the spans of the passages that occur in it, or the whole node if no passage does.
 
     `texts` maps the corpus's ids to texts; a node that is not in it is gold as a whole. A passage is searched for
-    exactly first, then without regard to white space.
+    exactly first, then without regard to whitespace.
     """
     units: list[Evidence] = []
     located: set[str] = set()

@@ -15,7 +15,7 @@ _Forms = tuple[str, str, str]
 
 @lru_cache(maxsize=100_000)
 def phrase_form(text: str) -> str:
-    """Return the form in which phrases are compared: NFKC, case folded, white space collapsed, without punctuation and
+    """Return the form in which phrases are compared: NFKC, case folded, whitespace collapsed, without punctuation and
     symbols at both ends. "" for a text without a letter or digit.
     """
     form = " ".join(unicodedata.normalize("NFKC", text).casefold().split())

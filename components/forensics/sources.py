@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 RUN = 8
-"""Characters in a run, without white space. The whole answer if it is shorter."""
+"""Characters in a run, without whitespace. The whole answer if it is shorter."""
 _BETWEEN = "\n"
 """Separator that no run contains."""
 DISTRACTED_FROM, UNUSED_BELOW = 0.3, 0.1

@@ -28,8 +28,8 @@ def quest_scores(
     among the questions that the reference answers. Precision is the mean token F1 of the answers to these questions.
 
     - Plain: `phrases` are recognised after normalisation and among words about the text. Tokens are the `tokenizer`'s
-      without white space. An empty mean is NOT_APPLICABLE.
-    - Compat, as published: the first phrase must match exactly. Tokens are jieba's with white space. An empty mean
+      without whitespace. An empty mean is NOT_APPLICABLE.
+    - Compat, as published: the first phrase must match exactly. Tokens are jieba's with whitespace. An empty mean
       is 0.
 
     If the lists are empty or differ in length, all four are NOT_APPLICABLE (the published code gives 0).

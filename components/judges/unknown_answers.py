@@ -32,7 +32,7 @@ class Phrases:
     phrases: tuple[str, ...]
 
     def say_unknown(self, answer: str) -> bool:
-        """Return True if the answer is one of the phrases, ignoring case, width, punctuation and white space.
+        """Return True if the answer is one of the phrases, ignoring case, width, punctuation and whitespace.
 
         The answer may also contain words for its source ("根据文本", "from the text") or for its object ("答案"), but
         no other words.

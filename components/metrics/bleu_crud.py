@@ -28,7 +28,7 @@ class BleuCrud:
 
     In the published code, an empty answer has no value (a division by zero) and is left out of means. Here it scores 0.
     `bleu_answered_crud_compat` is the mean over non-empty answers, in which an empty one is NOT_APPLICABLE.
-    Level: sample. Range: [0, 1], no unit, larger is better. Tokenizer: jieba words with HMM by default, white space
+    Level: sample. Range: [0, 1], no unit, larger is better. Tokenizer: jieba words with HMM by default, whitespace
     counted. Empty references are left out; a sample that has no other reference is NOT_APPLICABLE.
     Source: Lyu et al. 2024, "CRUD-RAG", its published code; Papineni et al. 2002, "BLEU".
     """
@@ -45,7 +45,7 @@ class BleuCrud:
 
     @property
     def form(self) -> TextForm:
-        """Words of the unchanged text, including white space."""
+        """Words of the unchanged text, including whitespace."""
         return TextWords(self.tokenizer, white_space=True)
 
     def score_answers(

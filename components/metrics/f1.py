@@ -20,7 +20,7 @@ from components.tokenizers.jieba_words import JiebaWords
 class F1:
     """F1 of two multisets; the best value over the references.
 
-    `f1`: of words after normalisation (`answer_form`), without white space. `f1_omnieval_compat`: of the characters of
+    `f1`: of words after normalisation (`answer_form`), without whitespace. `f1_omnieval_compat`: of the characters of
     OmniEval's normal form, which is words joined by spaces. Spaces count as in the published code, so texts that share
     nothing but spaces score above 0.
     Level: sample. Range: [0, 1], no unit, larger is better. Tokenizer: jieba words with HMM by default. Empty answer:

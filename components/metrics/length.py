@@ -15,7 +15,7 @@ from components.records import Sample, Scores, TextsWithUnits
 
 @dataclass(frozen=True)
 class Length:
-    """Number of characters of the answer, white space included.
+    """Number of characters of the answer, whitespace included.
 
     Level: sample. Range: [0, inf), unit: characters (Unicode code points); neither longer nor shorter is better.
     Tokenizer: none. Empty answer: 0. References are not read. Source: a count.

@@ -17,7 +17,7 @@ from components.records import Context, Documents, Sample, Scores, ScoreState
 class PassageCoverage:
     """Share of the gold passages' characters in the chunks of the context, for chunks of any size and overlap.
 
-    Level: sample. Range: [0, 1], no unit, larger is better. Tokenizer: none; characters, white space included. A
+    Level: sample. Range: [0, 1], no unit, larger is better. Tokenizer: none; characters, whitespace included. A
     character in several gold units or several chunks counts once. A unit without positions is its whole document. Only
     the alternative unit with the largest share in the context counts. Units of documents outside the corpus are left
     out; a sample that has no other unit is NO_GOLD. Empty context: 0. A `strict` metric has "_strict" in its name. Give

@@ -20,8 +20,8 @@ from components.tokenizers.jieba_words import JiebaWords
 class RougeL:
     """F1 of the longest common subsequence of words; the best value over the references.
 
-    `rouge_l` leaves out white space. `rouge_l_crud_compat` counts white-space tokens as words, as the published
-    CRUD-RAG code does. The two are equal for texts without white space. Level: sample. Range: [0, 1], no unit, larger
+    `rouge_l` leaves out whitespace. `rouge_l_crud_compat` counts white-space tokens as words, as the published
+    CRUD-RAG code does. The two are equal for texts without whitespace. Level: sample. Range: [0, 1], no unit, larger
     is better. Tokenizer: jieba words with HMM by default. Empty answer: 0. References without a word are left out; a
     sample that has no other reference is NOT_APPLICABLE.
     Source: Lin 2004, "ROUGE: A Package for Automatic Evaluation of Summaries", section 3.1, with beta = 1.

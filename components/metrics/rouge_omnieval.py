@@ -24,7 +24,7 @@ class RougeOmniEval:
     """F1 of shared n-grams and of the longest common subsequence of words. The best value over the references counts.
 
     N-grams are sets: a repeated one counts once. The F1's denominator has 1e-8 added. Level: sample. Range: [0, 1), no
-    unit, larger is better. Tokenizer: jieba words with HMM by default, white space as in rouge-chinese. Empty answer:
+    unit, larger is better. Tokenizer: jieba words with HMM by default, whitespace as in rouge-chinese. Empty answer:
     0. Empty references are left out; a sample that has no other reference is NOT_APPLICABLE.
     Source: rouge-chinese 1.0.3, reproduced exactly without calling it.
     """

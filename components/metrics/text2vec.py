@@ -32,7 +32,7 @@ class Text2VecSimilarity:
     """Cosine of the sentence vectors of answer and reference; the best over the references (CRUD-RAG has one each).
 
     Level: sample. Range: [-1, 1], no unit, larger is better. Tokenizer: the model's, which reads only the first 256
-    tokens of a text (including [CLS] and [SEP]), after stripping white space. Pooling: as the model's folder defines
+    tokens of a text (including [CLS] and [SEP]), after stripping whitespace. Pooling: as the model's folder defines
     it, for text2vec-base-chinese the mean over tokens. Empty answer: 0, as in text2vec's Similarity. It counts here,
     while CRUD-RAG drops the sample from its mean. Blank references are left out; a sample that has no other reference
     is NOT_APPLICABLE.

@@ -50,7 +50,7 @@ def encode_in_processes(
     except BrokenProcessPool as error:
         release_all_but(())  # the next stage starts new processes
         raise ComponentError(
-            f"one of {len(devices)} processes that embed with {encoder.model!r} died, most likely for lack of memory. "
+            f"one of {len(devices)} processes that embed with {encoder.model!r} died, probably out of memory. "
             "Lower n_processes or batch_tokens."
         ) from error
     vectors = np.empty((len(texts), parts[0].shape[1]), dtype=np.float32)

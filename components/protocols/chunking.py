@@ -24,7 +24,7 @@ class Chunker(Component, Protocol):
     def chunk(self, documents: Documents, segments: Segments) -> Spans:
         """Return spans, sorted by (document, start).
 
-        At least one span covers each character that is not white space. The chunks of a document must not depend on the
+        At least one span covers each character that is not whitespace. The chunks of a document must not depend on the
         other documents of the call, because a corpus is passed in blocks.
         """
 

@@ -35,6 +35,6 @@ class WordTokenizer(Component, Protocol):
         """Yield one Words per text, lazily."""
 
     def normalize(self, token: str) -> str:
-        """Return the term under which a word is indexed, "" for a token that is not indexed (white space, punctuation,
+        """Return the term under which a word is indexed, "" for a token that is not indexed (whitespace, punctuation,
         a stop word).
         """

@@ -51,7 +51,7 @@ class AnswerState(StrEnum):
 
     - TRUNCATED: the text ended at the maximum number of tokens. It is scored like any answer, even if it is empty
       because a reasoning model spent all tokens on its thoughts.
-    - EMPTY: the reply contained only white space.
+    - EMPTY: the reply contained only whitespace.
     - NOT_ASKED: the cell has no generator (`llm=none`).
     """
 

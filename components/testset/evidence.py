@@ -29,7 +29,7 @@ _LETTER = re.compile(r"[^\W\d_]")
 class EvidenceSettings:
     """Settings of the selection of evidence.
 
-    Pieces have at most `n_characters`, and at least `least_characters` without white space. A document gives one
+    Pieces have at most `n_characters`, and at least `least_characters` without whitespace. A document gives one
     evidence set per started `characters_per_set`, up to `most_sets`.
 
     Partners come from the `n_candidates` nearest documents, except copies, which add nothing. A copy shares more than

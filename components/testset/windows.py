@@ -9,7 +9,7 @@ from components.text.sentences import sentence_ends
 def windows(text: str, n_characters: int) -> list[tuple[int, int]]:
     """Split a text into pieces [start, end) of whole sentences and about equal length, at most `n_characters` each.
 
-    Pieces exclude the white space around them. A longer sentence is cut. A piece ends with a paragraph if one ends near
+    Pieces exclude the whitespace around them. A longer sentence is cut. A piece ends with a paragraph if one ends near
     enough. A blank text has no pieces.
     """
     ends = _cut(sentence_ends(text).tolist(), n_characters)
@@ -32,7 +32,7 @@ def _next_end(text: str, start: int, ends: list[int], preferred: float) -> int:
 
 
 def _ends_paragraph(text: str, start: int, end: int) -> bool:
-    """Return True if an empty line follows. The white space after a sentence belongs to it."""
+    """Return True if an empty line follows. The whitespace after a sentence belongs to it."""
     piece = text[max(start, end - 20) : end]
     return piece[len(piece.rstrip()) :].count("\n") > 1
 

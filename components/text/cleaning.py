@@ -1,4 +1,4 @@
-"""Removal of artifacts of files from texts: unseen characters, loose white space, words broken at line ends.
+"""Removal of artifacts of files from texts: unseen characters, loose whitespace, words broken at line ends.
 
 Every function returns a cleaned text unchanged, and its result depends only on the text.
 """

@@ -17,7 +17,7 @@ _SACREBLEU_TOKENIZERS = {"zh": "zh", "en": "13a", "char": "char"}
 
 @dataclass(frozen=True)
 class TextWords:
-    """Words of the unchanged text. `white_space` keeps white space as words."""
+    """Words of the unchanged text. `white_space` keeps whitespace as words."""
 
     tokenizer: Tokenizer = field(default_factory=JiebaWords)
     white_space: bool = False
@@ -32,7 +32,7 @@ class TextWords:
 
 @dataclass(frozen=True)
 class AnswerWords:
-    """Words of the text's `answer_form`, without white space."""
+    """Words of the text's `answer_form`, without whitespace."""
 
     tokenizer: Tokenizer = field(default_factory=JiebaWords)
 
@@ -136,7 +136,7 @@ def _tokenize_run(run: str, before: bool, after: bool, tokenize: Callable[[str],
 class OmniEvalAnswer:
     """OmniEval's normal form as a single unit.
 
-    It is in lower case, without ASCII punctuation and English articles, with collapsed white space. Full-width
+    It is in lower case, without ASCII punctuation and English articles, with collapsed whitespace. Full-width
     punctuation stays. A text without other characters is the unit "".
     """
 
@@ -165,7 +165,7 @@ class RougeChineseWords:
     """Words that the package rouge-chinese reads from jieba words joined by spaces.
 
     The package inserts line breaks after sentences, also after six full stops inside a word, and reads the words of
-    each line. White space is not a word, but a blank line between two line breaks of the text is the word "".
+    each line. Whitespace is not a word, but a blank line between two line breaks of the text is the word "".
     """
 
     tokenizer: Tokenizer = field(default_factory=JiebaWords)

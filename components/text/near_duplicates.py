@@ -1,6 +1,6 @@
 """Search for nearly equal documents: MinHash over character shingles.
 
-A document is the set of its runs of 5 characters, without white space. Each of 64 hash functions keeps the smallest
+A document is the set of its runs of 5 characters, without whitespace. Each of 64 hash functions keeps the smallest
 hash of the set. Documents that agree in all 4 hashes of one of 16 bands share a bucket. At a Jaccard similarity of 0.8,
 this happens with a probability of 0.9998. Each document is compared with only the next 8 of its bucket, so that
 thousands of pages from one template cost no more than others. A pair is skipped if the share of equal hashes is below

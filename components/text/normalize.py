@@ -10,7 +10,7 @@ from components.text.numbers import mark_numbers, restore_numbers
 def is_word_character(character: str) -> bool:
     """Return True for letters, marks, digits and other numbers.
 
-    White space, punctuation, symbols and control characters are not word characters.
+    Whitespace, punctuation, symbols and control characters are not word characters.
     """
     return unicodedata.category(character)[0] in "LNM"
 
@@ -35,7 +35,7 @@ def index_term(token: str) -> str:
 
 
 class _VisibleCharacters(dict[int, str | None]):
-    """Mapping for `str.translate` that removes unseen characters and turns white space into a space.
+    """Mapping for `str.translate` that removes unseen characters and turns whitespace into a space.
 
     Punctuation, symbols and format characters (such as the zero-width space) count as unseen. A character is looked up
     at its first use.
@@ -57,7 +57,7 @@ ANSWER_FORM_VERSION = 4
 
 
 def answer_form(text: str) -> str:
-    """Return the form in which answers are compared: NFKC, lower case, without punctuation and symbols, white space
+    """Return the form in which answers are compared: NFKC, lower case, without punctuation and symbols, whitespace
     collapsed.
 
     NFKC turns full-width punctuation and digits into ASCII before punctuation is removed. Numbers keep their value (see

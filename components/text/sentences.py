@@ -9,10 +9,10 @@ _END = re.compile(
     r"""
     (?: [。！？；…!?;]+ [”’"'」』）)\]】]*      # Chinese and strong marks, with closing marks after them
       | (?: (?<![\d.]) | (?<=\d\.) ) \.++       # full stops, not a decimal point; long runs only once
-        ["')\]”’]*+ (?=\s|$)                   # ... before white space
+        ["')\]”’]*+ (?=\s|$)                   # ... before whitespace
       | (?<=\d) \.  ["')\]”’]* (?=\s+[A-Z]|$)   # after a digit only where a capital follows
       | \n )
-    \s*                                         # white space belongs to the sentence before it
+    \s*                                         # whitespace belongs to the sentence before it
     """,
     re.VERBOSE,
 )
@@ -22,7 +22,7 @@ def sentence_ends(text: str) -> NDArray[np.int32]:
     """Return the character offsets where sentences end, int32, increasing; empty for an empty text.
 
     The last end is len(text), so the slices between consecutive ends contain the whole text. A sentence ends at a line
-    break, at ! ? ; or 。！？；…, and at a full stop followed by white space. Closing quotes and brackets belong to it.
+    break, at ! ? ; or 。！？；…, and at a full stop followed by whitespace. Closing quotes and brackets belong to it.
     """
     ends = [match.end() for match in _END.finditer(text)]
     if text and (not ends or ends[-1] != len(text)):

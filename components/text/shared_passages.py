@@ -1,6 +1,6 @@
 """Places where documents contain passages, whole or in part, regardless of the text around them.
 
-Texts are compared by their runs of 10 characters without white space. All runs of all passages are collected first,
+Texts are compared by their runs of 10 characters without whitespace. All runs of all passages are collected first,
 then every document is read once. A document *covers* a character of a passage if the character is in a run that both
 contain. A line break, a cut-off sentence or an edit therefore costs a few characters, not a whole sentence.
 """
@@ -27,7 +27,7 @@ Hashes = NDArray[np.uint64]
 
 
 class Coverage(NamedTuple):
-    """The parts of one passage that documents cover. Positions ignore white space.
+    """The parts of one passage that documents cover. Positions ignore whitespace.
 
     `documents` int64[k] are ascending, and `n_covered` int64[k] are the covered characters of each. The covered pieces
     are the characters [position, end), int64, without overlaps. `document_of_piece` is the document of each piece.
@@ -180,7 +180,7 @@ def contained_number_share(passage: str, document: str) -> float:
 
 
 class _Compact(NamedTuple):
-    """A text without white space: its characters, and their places in the text."""
+    """A text without whitespace: its characters, and their places in the text."""
 
     codes: NDArray[np.uint32]
     places: Ints
@@ -225,7 +225,7 @@ def _find(hashes: Hashes, among: Hashes) -> tuple[Ints, NDArray[np.bool_]]:
 
 
 def _original_segments(passage: Ints, document: Ints) -> Iterator[Segment]:
-    """Yield a piece in places of the original texts, cut where white space differs."""
+    """Yield a piece in places of the original texts, cut where whitespace differs."""
     breaks = np.flatnonzero(np.diff(passage - document) != 0) + 1
     for mine, theirs in zip(np.split(passage, breaks), np.split(document, breaks), strict=True):
         yield Segment(int(mine[0]), int(theirs[0]), int(mine[-1] - mine[0]) + 1)

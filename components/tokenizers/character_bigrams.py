@@ -53,7 +53,7 @@ class CharacterBigrams:
         return find_words(texts, _bigrams)
 
     def normalize(self, token: str) -> str:
-        """Return the word in NFKC and lower case; "" for white space and punctuation."""
+        """Return the word in NFKC and lower case; "" for whitespace and punctuation."""
         return index_term(token)
 
 

@@ -76,7 +76,7 @@ class JiebaWords:
     million.
 
     `hmm` finds words that are not in the dictionary. Without the HMM, rjieba segments as jieba does. With it, jieba's
-    model is applied to the runs of single characters that rjieba leaves, as in jieba itself. White space is kept as
+    model is applied to the runs of single characters that rjieba leaves, as in jieba itself. Whitespace is kept as
     separate tokens. The last 50,000 texts of up to 1,000 characters are cached, because several metrics split the same
     answers.
     """
@@ -100,7 +100,7 @@ class JiebaWords:
         return find_words(texts, lambda text: words_with_places(self.tokenize([text])[0]))
 
     def normalize(self, token: str) -> str:
-        """Return the word in NFKC and lower case; "" for white space and punctuation."""
+        """Return the word in NFKC and lower case; "" for whitespace and punctuation."""
         return index_term(token)
 
 

@@ -37,7 +37,7 @@ class AnalysedWords(ABC):
         return find_words(texts, lambda text: words_at(text, self.places(text)))
 
     def normalize(self, token: str) -> str:
-        """Return the word in NFKC and lower case; "" for white space and punctuation."""
+        """Return the word in NFKC and lower case; "" for whitespace and punctuation."""
         return index_term(token)
 
 

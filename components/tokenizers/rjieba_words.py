@@ -42,5 +42,5 @@ class RjiebaWords:
         return find_words(texts, lambda text: words_with_places(self.tokenize([text])[0]))
 
     def normalize(self, token: str) -> str:
-        """Return the word in NFKC and lower case; "" for white space and punctuation."""
+        """Return the word in NFKC and lower case; "" for whitespace and punctuation."""
         return index_term(token)

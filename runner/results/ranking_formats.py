@@ -48,7 +48,7 @@ def _documents(hits: Sequence[Mapping[str, Json]]) -> dict[str, float]:
 
 
 def trec_lines(rankings: Sequence[SampleRanking], depth: int | None, tag: str) -> Iterator[str]:
-    """Yield lines `query Q0 document rank score tag`. Raises DataError for an id with white space.
+    """Yield lines `query Q0 document rank score tag`. Raises DataError for an id with whitespace.
 
     Readers sort by score and break ties in any order. So a score that does not decrease becomes the next lower float32,
     the precision of trec_eval.
@@ -111,5 +111,5 @@ def qrels_lines(cell_folders: Iterable[Path]) -> Iterator[str]:
 
 def _word(text: str) -> str:
     if text.split() != [text]:
-        raise DataError(f"{text!r}: the format allows no empty id and no white space in ids")
+        raise DataError(f"{text!r}: the format allows no empty id and no whitespace in ids")
     return text

@@ -36,7 +36,7 @@ def test_sentence_packing_equals_hand_computed_chunks(
 
 
 def test_sentence_packing_counts_tokens() -> None:
-    text = "One two three. Four five six. Seven."  # 4 + 4 + 3 tokens; a sentence's white space begins the next token
+    text = "One two three. Four five six. Seven."  # 4 + 4 + 3 tokens; a sentence's whitespace begins the next token
     assert chunk_texts(SentencePacking(8), text) == ["One two three. Four five six.", " Seven."]
 
 

@@ -38,7 +38,7 @@ class TestWithNeighbours(ContextContract):
 
 
 WORDS = chunks_of(*([text] for text in ("一 二", "一 二 三", "一", "一 二 三 四")))
-"""Chunks of 3, 5, 1 and 7 words, since white space is a word too."""
+"""Chunks of 3, 5, 1 and 7 words, since whitespace is a word too."""
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_quest_eval_scores_equal_published_values(golden: list[dict[str, Any]]) 
 
 
 def test_plain_and_published_precision_are_equal_without_white_space(golden: list[dict[str, Any]]) -> None:
-    """The two are equal without white space if any question is answered."""
+    """The two are equal without whitespace if any question is answered."""
     n_equal = 0
     for case in golden:
         texts = case["answers_reference"] + case["answers_generated"]

@@ -260,7 +260,7 @@ def retrieved(folder: Path) -> list[list[list[dict[str, Any]]]]:
 
 
 def is_within(hit: dict[str, Any], chunk: dict[str, Any]) -> bool:
-    """Return True for a chunk without the white space at its ends."""
+    """Return True for a chunk without the whitespace at its ends."""
     is_inside = chunk["start"] <= hit["start"] < hit["end"] <= chunk["end"]
     n_missing = (chunk["end"] - chunk["start"]) - (hit["end"] - hit["start"])
     return bool(hit["document_id"] == chunk["document_id"] and is_inside and n_missing <= 4)

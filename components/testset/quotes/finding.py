@@ -1,4 +1,4 @@
-"""Search for a quote in texts: exact, without white space, in folded form, and finally fuzzy."""
+"""Search for a quote in texts: exact, without whitespace, in folded form, and finally fuzzy."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -24,7 +24,7 @@ def find_quote(quote: str, texts: Sequence[str]) -> list[QuotePlace]:
     """Return all places of a quote in the texts, in order, by the first of these ways that finds any:
 
     1. The exact quote.
-    2. Without white space.
+    2. Without whitespace.
     3. In folded form: ignoring width, compatibility characters and punctuation, and finally case.
     4. Fuzzy: at least 95 % of the folded characters (Indel ratio), at most 5 non-overlapping places in each text.
 

@@ -27,7 +27,7 @@ def keep_unchanged(text: str) -> Form:
 
 @lru_cache(maxsize=128)
 def strip_white_space(text: str) -> Form:
-    """Return the text without white space and invisible characters, such as zero-width spaces."""
+    """Return the text without whitespace and invisible characters, such as zero-width spaces."""
     return _form(text, _visible)
 
 
@@ -39,7 +39,7 @@ def strip_marks(text: str) -> Form:
 
 @lru_cache(maxsize=128)
 def fold(text: str) -> Form:
-    """Return the text in NFKD, case folded, without white space, punctuation, symbols and invisible characters.
+    """Return the text in NFKD, case folded, without whitespace, punctuation, symbols and invisible characters.
 
     12.5 and 125 become equal, so callers must distinguish them by other means.
     """

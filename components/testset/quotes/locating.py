@@ -39,7 +39,7 @@ class _Citation(NamedTuple):
 def locate(draft: Draft, texts: Mapping[str, str], max_added: int = 4) -> GateVerdict:
     """Return the draft with its gold, or the reason why it lacks gold.
 
-    Gold units are sorted by document and start. They do not overlap or touch, and have no white space at their ends.
+    Gold units are sorted by document and start. They do not overlap or touch, and have no whitespace at their ends.
     `texts` are the documents by id. A draft with gold and without quotes, from a task that knows its places, is
     unchanged.
 

@@ -18,7 +18,7 @@ class ShownSentence(NamedTuple):
 def numbered_sentences(extracts: Sequence[Extract]) -> list[ShownSentence]:
     """Return the sentences of all extracts. Sentence n is at position n - 1.
 
-    The sentences of an extract cover all of its text. Leading white space belongs to the first sentence. An empty
+    The sentences of an extract cover all of its text. Leading whitespace belongs to the first sentence. An empty
     extract has no sentences.
     """
     return [

@@ -32,7 +32,7 @@ _CHINESE = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _MEANINGLESS_BLANK = re.compile(
     rf"(?<=[{_CHINESE}])\s+|\s+(?=[{_CHINESE}])|(?<=[\d.,])\s+(?=[\d.,%‰])|[\u00ad\u200b-\u200f\u2060\ufeff]"
 )
-"""White space next to Chinese characters and within numbers, and invisible characters."""
+"""Whitespace next to Chinese characters and within numbers, and invisible characters."""
 
 _NUMERIC = re.compile(rf"[\d{CHINESE_NUMERALS}%‰]")
 _NUMBER_GOES_ON = re.compile(rf"[.,]?\d|\s*[%‰]|[{CHINESE_NUMERALS}]")
@@ -46,7 +46,7 @@ _N_BESIDE = 16
 def numbers(text: str) -> list[str]:
     """Return the numbers of a text in order: in digits, in Chinese numerals and in English words.
 
-    Numbers in digits have their sign, point and percent sign, without thousands separators and white space.
+    Numbers in digits have their sign, point and percent sign, without thousands separators and whitespace.
     """
     # A percent sign between two numbers would be dropped with the marks next to it.
     return _NUMBER.findall(mark_numbers(_PERCENT.sub(r"\g<0> ", _plain(text))))

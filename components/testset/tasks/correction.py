@@ -84,7 +84,7 @@ class Correction:
 def passage_around(extract: Extract, start: int, end: int, n_characters: int) -> tuple[int, int]:
     """Return the sentences that contain [start, end) of the extract, with as many sentences after and before as fit.
 
-    The passage has at most `n_characters` if sentences were added, and excludes the white space around it.
+    The passage has at most `n_characters` if sentences were added, and excludes the whitespace around it.
     """
     sentences = list(pairwise([0, *sentence_ends(extract.text).tolist()]))
     first = next(n for n, (_, own_end) in enumerate(sentences) if own_end > start)

@@ -28,7 +28,7 @@ def read_reply(text: str, key: str) -> Reply | str | None:
 
 
 def text_in(reply: object, key: str) -> str:
-    """Return a string without surrounding white space, or a number as a string; "" for anything else, including no
+    """Return a string without surrounding whitespace, or a number as a string; "" for anything else, including no
     object.
     """
     value = reply.get(key) if isinstance(reply, Mapping) else None

@@ -124,7 +124,7 @@ def _problem(compressions: object, texts: Sequence[Sequence[str]]) -> str:
     if not isinstance(compressions, list) or not all(
         isinstance(compressed, CompressedPassages) for compressed in compressions
     ):
-        return "returned something else than a list of CompressedPassages"
+        return "returned something other than a list of CompressedPassages"
     if len(compressions) != len(texts):
         return f"returned {len(compressions)} CompressedPassages for {len(texts)} queries"
     for row, (compressed, passages) in enumerate(zip(compressions, texts, strict=True)):

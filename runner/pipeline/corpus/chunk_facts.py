@@ -85,7 +85,7 @@ class AskedFacts(
 
 def _validate_facts(outcomes: object, n_chunks: int, extractor: object) -> list[FactsOfChunk]:
     if not isinstance(outcomes, list) or not all(map(_is_valid, outcomes)):
-        raise broken_contract(extractor, "returned something else than a list of FactsOfChunk, one per chunk")
+        raise broken_contract(extractor, "returned something other than a list of FactsOfChunk, one per chunk")
     if len(outcomes) != n_chunks:
         raise broken_contract(extractor, f"returned facts of {len(outcomes)} chunks, expected {n_chunks}")
     return outcomes

@@ -61,7 +61,7 @@ class AskedQueries(
         ask = run.ask(self.variant.llm, PURPOSE)
         written = self.variant.write(samples, ask)
         if not isinstance(written, list | tuple) or not all(isinstance(expansion, Expansion) for expansion in written):
-            raise broken_contract(self.variant, "returned something else than a list of Expansion, one per sample")
+            raise broken_contract(self.variant, "returned something other than a list of Expansion, one per sample")
         queries = join_queries(self.variant, [expansion.queries for expansion in written], len(samples))
         replies = reply_counts(written, sum(expansion.is_asked for expansion in written))
         return JoinedAskedQueries(queries.texts, queries.sample, replies, dict(ask.usage))

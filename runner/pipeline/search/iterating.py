@@ -109,7 +109,7 @@ class NextSearches(
         ask = run.ask(self.iteration.llm, PURPOSE)
         decided = self.iteration.decide(trails, ask) if trails else []
         if not isinstance(decided, list) or not all(map(_is_valid, decided)):
-            what = "returned something else than a list of NextSearch with texts, one per trail"
+            what = "returned something other than a list of NextSearch with texts, one per trail"
             raise broken_contract(self.iteration, what)
         if len(decided) != len(trails):
             raise broken_contract(

@@ -52,7 +52,7 @@ def resolve_annotations(testset: Testset, annotations: Sequence[Annotation], pre
     """Change the fields on which all annotators of a sample agree.
 
     If they disagree on any field, the whole sample stays as it is, because the other changes may depend on it. If
-    `prefer` annotated a sample, only that annotation counts. Differences in surrounding white space and line endings
+    `prefer` annotated a sample, only that annotation counts. Differences in surrounding whitespace and line endings
     are ignored. Histories of later turns of a conversation get the edited turn.
     """
     by_sample: defaultdict[str, list[Annotation]] = defaultdict(list)

@@ -100,7 +100,7 @@ def _gold(benchmark: Benchmark) -> dict[str, Json]:
 
 
 def _duplicates(texts: Sequence[str]) -> dict[str, Json]:
-    """Count the documents that repeat an earlier one (ignoring white space), and those that have a near-duplicate."""
+    """Count the documents that repeat an earlier one (ignoring whitespace), and those that have a near-duplicate."""
     distinct = list(dict.fromkeys("".join(text.split()) for text in texts))
     n_near = count_near_duplicates(distinct)
     return {
@@ -112,7 +112,7 @@ def _duplicates(texts: Sequence[str]) -> dict[str, Json]:
 
 
 def count_leaks(benchmark: Benchmark) -> dict[str, int]:
-    """Count samples whose question gives too much away, ignoring white space in all texts:
+    """Count samples whose question gives too much away, ignoring whitespace in all texts:
 
     - `reference_equals_question`, and `reference_within_question` for references of at least 6 characters;
     - `gold_equals_question`: a gold document or passage equals the question, its query or its expansion;

@@ -52,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "overrides", nargs="*", help="overrides, e.g. dataset=omnieval dataset.root=PATH gates=[form,leaks]"
     )
-    parser.add_argument("--out", type=Path, metavar="FILE", help="a file for the findings, as JSON Lines")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write the findings to this file, as JSON Lines")
     return parser
 
 

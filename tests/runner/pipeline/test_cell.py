@@ -304,7 +304,7 @@ def test_reference_units_are_shared_by_all_cells() -> None:
 
 
 def test_metrics_with_the_same_words_share_word_stages() -> None:
-    """Both rouge_l_crud_compat and bleu_crud_compat count words with white space."""
+    """Both rouge_l_crud_compat and bleu_crud_compat count words with whitespace."""
     default, published = keys("metrics=default"), keys("metrics=published")
     assert len(published["answer_units"]) == len(default["answer_units"]) + 4
 

@@ -324,9 +324,9 @@ WRONG = FactsOfChunk((Fact("a", "b", 1),))  # type: ignore[arg-type]  # as a cla
     ("read", "problem"),
     [
         (lambda self, chunks, ask: [FactsOfChunk()], "returned facts of 1 chunks, expected 9"),
-        (lambda self, chunks, ask: [()] * 9, "returned something else than a list of FactsOfChunk"),
-        (lambda self, chunks, ask: [WRONG] * 9, "returned something else than a list of FactsOfChunk"),
-        (lambda self, chunks, ask: (FactsOfChunk(),) * 9, "returned something else than a list of FactsOfChunk"),
+        (lambda self, chunks, ask: [()] * 9, "returned something other than a list of FactsOfChunk"),
+        (lambda self, chunks, ask: [WRONG] * 9, "returned something other than a list of FactsOfChunk"),
+        (lambda self, chunks, ask: (FactsOfChunk(),) * 9, "returned something other than a list of FactsOfChunk"),
     ],
 )
 def test_invalid_facts_fail_the_stage(

@@ -137,7 +137,7 @@ def test_harmlessly_changed_table_and_english_quotes_are_located(shared_data: Pa
     ("quote", "text", "found"),
     [
         ("营收为3亿元", "公司营收为3亿元。", "营收为3亿元"),  # unchanged
-        ("营收 为3 亿元", "公司营收为3\n亿元。", "营收为3\n亿元"),  # without white space
+        ("营收 为3 亿元", "公司营收为3\n亿元。", "营收为3\n亿元"),  # without whitespace
         ("ＲＯＥ为１２％", "该公司RoE为12%，上升", "RoE为12%"),  # width and case
         ("the ﬁrst half of 2020", "In the first half of 2020 it", "the first half of 2020"),  # compatibility
         ("“董事长说，明年会好”", "他说:「董事长说明年会好」", "董事长说明年会好"),  # punctuation
