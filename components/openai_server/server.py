@@ -42,6 +42,7 @@ _MAX_NAMED_WAIT_S = 600.0
 _MAX_LIMIT_DOUBLINGS = 4
 """Doublings of the delay after rate limits. Longer waits would miss the end of the limit's minute by as much."""
 _MAX_OWN_DOUBLINGS = 2
+"""Doublings of the delay of a single request: with longer ones, new requests would always be faster."""
 _MAX_ROUNDS, _MAX_ROUNDS_IF_LONGEST, _MUCH_LONGER = 50, 10, 1.25
 """Answers to others, in units of the concurrency, after which a request that is always refused is given up. It never
 fits the account's limits, or others are always faster. The former is likely if its prompt is much longer than any
@@ -262,10 +263,11 @@ class Server:
         text = f"{self.model} at {extract_host(self.base_url)}: {message} ({attempts})"
         if attempts.is_limited and (delay_s := retry_after_s(error) or 0.0) > _MAX_NAMED_WAIT_S:
             text += f"; the server asks for a delay of {delay_s:,.0f} s"
-        elif attempts.is_limited and (n_others := attempts.n_others(breaker)) > 0:
+        elif attempts.is_limited and (refusals := breaker.health.window.refusals).n_in_a_row > self.max_retries > 0:
+            text += f"; no request was answered for {refusals.seconds:.0f} s"
+        elif attempts.is_limited and self.max_retries:
+            n_others = attempts.n_others(breaker)
             text += f"; it was refused {attempts.n_limited} times while {n_others:,} other requests were answered"
-        elif attempts.is_limited and (silent_s := breaker.health.window.refusals.seconds) >= 1:
-            text += f"; no request was answered for {silent_s:.0f} s"
         if isinstance(error, Refused):
             text += f"; no server listens there: {self.if_refused}"
         if isinstance(error, PlainHttp):
