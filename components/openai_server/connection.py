@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _CONNECT_TIMEOUT_S = 10.0
 _HANDSHAKE_TIMEOUT_S = 1.5
-"""For a handshake that only explains a failure, within the time of the request."""
+"""Limit for a handshake that only finds the cause of a failure. It counts towards the request's time."""
 _HAS_EXPIRED = 10
 """OpenSSL's code for a certificate that has expired."""
 _PLAIN_REASONS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")

@@ -8,7 +8,7 @@ _ANY_PAGE = "tutorial.md"
 
 
 def docs_note() -> str:
-    """Return a line with the folder of the installed pages, "" in a checkout, where docs/ is at hand."""
+    """Return a line with the folder of the installed pages, "" in a checkout, which contains docs/."""
     if (_CHECKOUT / _ANY_PAGE).is_file():
         return ""
     folder = _installed_folder()

@@ -96,7 +96,7 @@ class SafeTracker:
     "" if none were requested.
 
     The tracker only says which folders are complete: `runner.output.logging_process` reads and logs them. That process
-    ends after the cell at hand if this process dies, and leaves Ctrl-C to this process.
+    ends after the current cell if this process dies, and leaves Ctrl-C to this process.
     """
 
     def __init__(self, settings: "TrackingSettings", experiment: str, sweep_dir: Path) -> None:
@@ -208,7 +208,7 @@ def _parse_answer(output: str, code: int, errors: IO[str]) -> dict[str, str]:
 
 
 def _end(process: "subprocess.Popen[str]", errors: IO[str]) -> None:
-    """Close the input of a process, which ends it after the cell at hand. Terminate it if that takes long."""
+    """Close the input of a process, which ends it after the current cell. Terminate it if that takes long."""
     assert process.stdin is not None, "the process has a pipe"
     assert process.stdout is not None, "the process has a pipe"
     with contextlib.suppress(BrokenPipeError):  # the process ended before it read everything
