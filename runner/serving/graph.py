@@ -19,7 +19,7 @@ from runner.pipeline.building import build_component
 from runner.pipeline.cell import Cell
 from runner.pipeline.cell_graph import Graph, build_graph
 from runner.pipeline.corpus.loaded_data import Corpus, Data, LoadedBenchmark, Samples
-from runner.pipeline.corpus.partition import CorpusPartition, CorpusParts
+from runner.pipeline.corpus.partition import CorpusPartition, PartitionSummary
 from runner.pipeline.retrieval_result import Retrieved
 from runner.pipeline.settings import JudgeSettings, MetricSettings
 from runner.serving.folder_description import DataFacts
@@ -148,5 +148,5 @@ def _data(facts: DataFacts) -> Data:
         facts.language,
         hash_description([facts.corpus, facts.samples]),
         facts.n_by_turn,
-        CorpusParts.from_partition(partition, facts.parts),
+        PartitionSummary.from_partition(partition, facts.parts),
     )

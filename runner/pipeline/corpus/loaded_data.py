@@ -28,7 +28,7 @@ from runner.engine.stage_run import Run
 from runner.engine.store import Store, StoredResult
 from runner.engine.worker import read_cached
 from runner.pipeline.corpus.document_table import documents_part, read_documents
-from runner.pipeline.corpus.partition import DOCUMENTS_PER_BLOCK, CorpusPartition, CorpusParts
+from runner.pipeline.corpus.partition import DOCUMENTS_PER_BLOCK, CorpusPartition, PartitionSummary
 from runner.pipeline.corpus.sample_codec import decode_samples, encode_samples
 
 _N_HASH = 16
@@ -235,7 +235,7 @@ class Data:
     language: str
     key: str
     n_by_turn: tuple[int, ...]
-    parts: CorpusParts
+    parts: PartitionSummary
 
 
 def some_documents(data: Data, store: Store, n_documents: int) -> Documents:
@@ -302,5 +302,5 @@ def load_data(
         content["language"],
         hash_description([content["documents"], content["samples"]]),
         tuple(content["n_by_turn"]),
-        read_cached(partition, store, lambda entry: CorpusParts.from_partition(partition, entry.parts())),
+        read_cached(partition, store, lambda entry: PartitionSummary.from_partition(partition, entry.parts())),
     )

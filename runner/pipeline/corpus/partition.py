@@ -159,7 +159,7 @@ def _block_rows(block: NDArray[np.int32]) -> list[NDArray[np.int64]]:
 
 
 @dataclass(frozen=True)
-class CorpusParts:
+class PartitionSummary:
     """The part of a partition that a plan needs.
 
     It has the contents of the blocks, and the blocks of each of the corpora side by side.
@@ -170,6 +170,6 @@ class CorpusParts:
     of_prefix: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def from_partition(cls, partition: CorpusPartition, stored: Parts) -> "CorpusParts":
-        """Build the parts from a stored partition."""
+    def from_partition(cls, partition: CorpusPartition, stored: Parts) -> "PartitionSummary":
+        """Summarize a stored partition."""
         return cls(partition, tuple(stored["contents"]), tuple(map(tuple, stored["of_prefix"])))
