@@ -69,8 +69,8 @@ def _versions_note(family: Family) -> str:
     if len(names) > 1 or len(versions) < 2 or len({str(cell.axes.get("parser")) for cell in cells}) > 1:
         return ""
     return (
-        f"The cells have {len(versions)} versions of {names.pop()} ({DATA_KEY}). Samples with changed labels are left "
-        "out. Changed documents may explain part of a difference."
+        f"The cells have {len(versions)} versions of {names.pop()} ({DATA_KEY}). Samples with other gold documents "
+        "or references are left out. Changed spans of gold and changed documents may explain part of a difference."
     )
 
 

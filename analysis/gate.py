@@ -182,6 +182,12 @@ def _show(form: str, baseline: Baseline, cell: CellResult, checks: Sequence[Chec
     terminal.show_table(console, f"{cell.cell_id[:8]} against {escape(baseline.cell[:8])}, the baseline", columns)
     for row in checks:
         console.print(escape(f"{row.verdict.upper()}: {row.reason}."))
+    keys = [axes.get(results.DATA_KEY) for axes in (baseline.axes, cell.axes)]
+    if keys[0] != keys[1] and None not in keys:
+        console.print(
+            f"the data set has changed since the baseline ({results.DATA_KEY}): changed spans of gold and changed "
+            "documents may explain part of a gain or loss"
+        )
     if n_new := max(row.n_new for row in checks):
         samples = "1 sample is" if n_new == 1 else f"{n_new:,} samples are"
         console.print(f"[dim]{samples} not part of the baseline and not compared[/]")

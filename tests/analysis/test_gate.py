@@ -109,6 +109,19 @@ def test_gate_does_not_compare_samples_with_corrected_references(
     assert "could not be compared: 1 with another question, gold or references" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("key", "is_said"), [("1f", True), ("0e", False)])
+def test_gate_says_that_the_data_changed(
+    key: str, is_said: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Edited documents and spans of gold do not tell samples apart."""
+    axes: dict[str, Any] = {"retriever": "bm25", "dataset.key": "0e"}
+    values = values_around(0.1, 1)
+    file = baseline_file(tmp_path, sweep_of(tmp_path / "before", *values, facts={"axes": axes}))
+    after = sweep_of(tmp_path / "after", *values, facts={"axes": {**axes, "dataset.key": key}})
+    assert main(["gate", str(after), "--baseline", str(file)]) == 0
+    assert ("the data set has changed since the baseline" in capsys.readouterr().out) is is_said
+
+
 def test_gate_counts_samples_that_the_baseline_lacks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     values = values_around(0.1, 1)
     file = baseline_file(tmp_path, sweep_of(tmp_path / "before", *values[:-2]))
