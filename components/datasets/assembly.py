@@ -242,9 +242,10 @@ def _check_names(sample: Sample, source: str) -> None:
 def _check_spans(documents: Documents, samples: Sequence[Sample], source: str) -> None:
     lengths = {an_id: len(text) for an_id, text in zip(documents.ids, documents.texts, strict=True)}
     for sample, unit in _units(samples):
-        if unit.grade > MAX_GRADE:
+        if not 1 <= unit.grade <= MAX_GRADE:
             raise DataError(
-                f"{source}, sample {sample.id!r}: got gold of grade {unit.grade}, expected at most {MAX_GRADE}"
+                f"{source}, sample {sample.id!r}: got gold of grade {unit.grade}, expected 1 to {MAX_GRADE}. Leave out "
+                "irrelevant documents."
             )
         if unit.start is None and unit.end is None:
             continue

@@ -2,6 +2,7 @@
 not.
 """
 
+import re
 from collections.abc import Collection, Mapping
 from types import NoneType
 from typing import Any
@@ -14,6 +15,7 @@ _TEXTS = ("id", "subset", "question", "corpus_prefix")
 _OPTIONAL_TEXTS = ("topic", "task", "query", "expansion")
 _FLAGS = ("answerable", "held_out")
 _UNIT = {"document_id": (str,), "start": (int, NoneType), "end": (int, NoneType), "grade": (int,), "one_of": (int,)}
+_NOT_IN_NAMES = re.compile(r"[/\x00-\x1f\x7f\u2028\u2029]")
 _ITEMS: Mapping[str, tuple[type, ...]] = {
     "references": (str,), "gold": (Evidence,), "history": (Turn,), "answer_parts": (Collection,),
     "passages": (str,), "conditions": (Collection,), "fake_answers": (str,),
@@ -48,7 +50,7 @@ def _check_fields(sample: Sample, location: str) -> None:
     if sample.kind not in tuple(Kind):
         raise ComponentError(f"{location}, kind: got {sample.kind!r}, expected one of {', '.join(Kind)}")
     for name, slug in (("topic", sample.topic), ("task", sample.task)):
-        if slug and ("/" in slug or not slug.isprintable()):
+        if slug and _NOT_IN_NAMES.search(slug):
             raise ComponentError(f"{location}, {name}: got {slug!r}, expected a name without slashes and line breaks")
     for name, types in _ITEMS.items():
         items = getattr(sample, name)

@@ -15,7 +15,7 @@ BENCHMARK = Benchmark(Documents(["a", "b"], ["", ""], ["Ann did", "Bob"]), (SAMP
 
 def test_valid_benchmark_of_a_class_is_accepted() -> None:
     check_returned(BENCHMARK, "Mine")
-    loose: Any = {"references": ["Ann"], "topic": "R&D 合同", "task": "", "kind": "qa", "query": None}
+    loose: Any = {"references": ["Ann"], "topic": "R&D\u00a0合同\u3000管理", "task": "", "kind": "qa", "query": None}
     samples: Any = np.array([replace(SAMPLE, **loose)])
     check_returned(replace(BENCHMARK, samples=samples), "Mine")
 
@@ -36,6 +36,7 @@ def change(**fields: Any) -> Callable[[], Any]:
         (change(references="Ann"), "sample 2 ('q2'), references: got 'Ann' of type str, expected tuple or list"),
         (change(references=None), "references: got None of type NoneType, expected tuple or list"),
         (change(references=(3,)), "an item of references: got 3 of type int, expected str"),
+        (change(gold=(Evidence("a", grade=0),)), "got gold of grade 0, expected 1 to 2147483647. Leave out irrelevant"),
         (change(gold=("a",)), "an item of gold: got 'a' of type str, expected Evidence"),
         (change(gold=(Evidence("a", 0, 99),)), "characters 0 to 99 of document 'a', expected at most 7"),
         (change(answer_parts=("Ann",)), "an item of answer_parts: got 'Ann' of type str, expected tuple or list"),
