@@ -183,7 +183,7 @@ def _print_summary(summary: Mapping[str, Mapping[str, Json]], n_lines: int) -> N
         table.add_row(
             name,
             "–" if entry["value"] is None else f"{entry['value']:.4f}",
-            "–" if low is None else f"{low:.4f} {high:.4f}",
+            "–" if low is None else f"{low:.4f} to {high:.4f}",
             f"{entry['n']:,}",
             ", ".join(excluded_texts(entry["n_excluded"])),
         )
