@@ -52,7 +52,7 @@ def assemble(
         )
     with_text = [an_id for an_id, text in zip(documents.ids, documents.texts, strict=True) if text.strip()]
     require_unique(with_text, documents_source or source, "document")  # in the order of the files
-    check_documents(remaining, documents_source or source)
+    check_texts(remaining, documents_source or source)
     check_samples(remaining, samples, source, references_required=references_required)
     distinct = {(each.subset, each.question, each.references, each.history) for each in samples}
     counts = {
@@ -171,9 +171,8 @@ def _sort_and_drop_empty(documents: Documents) -> Documents:
     return documents.at(sorted(rows, key=documents.ids.__getitem__))
 
 
-def check_documents(documents: Documents, source: str) -> None:
-    """Raise DataError for a duplicate id, and for an unpaired surrogate."""
-    require_unique(documents.ids, source, "document")
+def check_texts(documents: Documents, source: str) -> None:
+    """Raise DataError for an unpaired surrogate in a document."""
     for an_id, title, text in zip(documents.ids, documents.titles, documents.texts, strict=True):
         _require_whole_characters(source, f"document {an_id!r}", an_id, title, text)
     for an_id, facts in zip(documents.ids, documents.metadata, strict=False):  # a corpus may have no metadata

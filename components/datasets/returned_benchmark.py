@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from types import NoneType
 from typing import Any
 
-from components.datasets.assembly import check_documents, check_samples
+from components.datasets.assembly import check_samples, check_texts, require_unique
 from components.errors import ComponentError
 from components.records import Benchmark, Condition, Documents, Evidence, Kind, Sample, Turn
 
@@ -25,7 +25,7 @@ _ITEMS: Mapping[str, tuple[type, ...]] = {
 def check_returned(benchmark: object, source: str) -> None:
     """Raise ComponentError unless `benchmark` is a Benchmark whose fields can be read. `source` names the class.
 
-    Also raises the errors of `check_documents` and `check_samples`. References are not required.
+    Also raises the errors of `require_unique`, `check_texts` and `check_samples`. References are not required.
     """
     if not isinstance(benchmark, Benchmark):
         raise ComponentError(f"{source}: got {type(benchmark).__name__}, expected a Benchmark")
@@ -36,7 +36,8 @@ def check_returned(benchmark: object, source: str) -> None:
     for position, sample in enumerate(benchmark.samples, start=1):
         _require(sample, (Sample,), f"{source}, sample {position}")
         _check_fields(sample, f"{source}, sample {position} ({sample.id!r})")
-    check_documents(benchmark.documents, source)
+    require_unique(benchmark.documents.ids, source, "document")
+    check_texts(benchmark.documents, source)
     check_samples(benchmark.documents, tuple(benchmark.samples), source, references_required=False)
 
 

@@ -191,7 +191,7 @@ _TOO_LONG = (
 )  # fmt: skip
 """Parts of messages about a prompt that does not fit: OpenAI's and many others', then Gemini's, Alibaba's, TGI's."""
 _TOKENS_OF_REQUEST = re.compile(r"\bLimit:? (\d{1,12})\b.{0,40}?\bRequested:? (\d{1,12})\b")
-"""Tokens per minute, and those of the request, as OpenAI and Groq state them. A larger request never fits."""
+"""The limit of tokens per minute and the tokens of the request, as OpenAI and Groq state both."""
 _LIMITS_PER_MINUTE = ("error-code#token-limit", "error-code#rate-limit")
 """Parts of messages of Alibaba Cloud, whose limits of tokens per minute have the code insufficient_quota."""
 _BUDGET_USED_UP = ("budget has been exceeded",)
@@ -219,23 +219,23 @@ def _events_in(text: str) -> list[Json]:
     return events
 
 
-def retry_after_s(error: Exception) -> float | None:
-    """Return the seconds that the server asks us to wait, from a number or a date; None if it does not ask.
+def retry_after_s(error: Exception) -> float:
+    """Return the seconds that the server asks us to wait, from a number or a date; 0.0 if it does not ask.
 
     The result is negative for a date in the past. Gemini asks in the body, as in "retryDelay": "31s".
     """
     value = error.headers.get("retry-after") if isinstance(error, HttpError) else None
     if value is None:
         found = _RETRY_DELAY.search(str(error.body)[:_READ_CHARACTERS]) if isinstance(error, HttpError) else None
-        return float(found[1]) if found else None
+        return float(found[1]) if found else 0.0
     try:
-        return seconds if isfinite(seconds := float(value)) else None
+        return seconds if isfinite(seconds := float(value)) else 0.0
     except ValueError:
         pass
     try:
         return (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds()
     except (IndexError, OverflowError, TypeError, ValueError):
-        return None
+        return 0.0
 
 
 def describe_error(error: Exception, secret: str) -> str:

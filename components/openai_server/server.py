@@ -14,6 +14,7 @@ from typing import TypeVar
 from components.errors import BudgetReached, StoreError
 from components.limits import too_small
 from components.openai_server.access import OPENAI, extract_host, key_in, key_problems, proxy_problems, url_problems
+from components.openai_server.account_refusals import AccountRefusals
 from components.openai_server.breaker import Breaker
 from components.openai_server.calls import Calls
 from components.openai_server.connection import Connection
@@ -172,7 +173,8 @@ class Server:
         self, send: Callable[[Session, Item], Awaitable[Result]], session: Session, item: Item
     ) -> Result | Failed | BudgetReached | StoreError:
         """Call `send` for one item, with retries. It returns all failures instead of raising them."""
-        breaker, attempts = session.breaker, _Attempts(self.max_retries)
+        breaker = session.breaker
+        attempts = _Attempts(self.max_retries, breaker.health.window.refusals)
         while True:
             try:
                 result = await send(session, item)
@@ -185,9 +187,9 @@ class Server:
                 breaker.record_stop(stop)
                 return stop
             except Exception as error:  # noqa: BLE001 - the caller decides what a failure means
-                attempts.count(error, breaker.health.window.refusals.n_answered)
+                attempts.count(error)
                 if not self._may_retry(error, attempts, breaker):
-                    text = self._error_text(error, attempts, breaker)
+                    text = self._error_text(error, attempts)
                     breaker.record_failure(error, text)
                     return Failed(text, class_of(error))
                 if breaker.stop:
@@ -209,10 +211,9 @@ class Server:
             return False
         if not attempts.is_limited:
             return attempts.n_failed <= self.max_retries
-        if (retry_after_s(error) or 0.0) > _MAX_NAMED_WAIT_S:
+        if retry_after_s(error) > _MAX_NAMED_WAIT_S:
             return False
-        refusals = breaker.health.window.refusals
-        n_rounds = attempts.n_others(breaker) / self.concurrency
+        refusals, n_rounds = attempts.refusals, attempts.n_others / self.concurrency
         is_longest = attempts.n_tokens > _MUCH_LONGER * refusals.largest
         max_rounds = _MAX_ROUNDS_IF_LONGEST if is_longest else _MAX_ROUNDS
         if attempts.n_limited > self.max_retries and n_rounds > max_rounds:
@@ -226,11 +227,11 @@ class Server:
         A server that asks for a delay of 0 would otherwise use up all attempts immediately. The server's delay holds
         the whole account, and so does ours while the account answers nothing.
         """
-        server_s = held_s = min(_MAX_WAIT_S, retry_after_s(error) or 0.0)
+        server_s = held_s = min(_MAX_WAIT_S, retry_after_s(error))
         own_s = self._doubled(attempts.n_failed - 1)
         if attempts.is_limited:
             own_s = self._doubled(attempts.n_limited - 1, _MAX_OWN_DOUBLINGS)
-            n_tests = session.breaker.health.window.refusals.n_in_a_row - 1
+            n_tests = attempts.refusals.n_in_a_row - 1
             if attempts.n_limited > self.max_retries and n_tests <= 0:
                 held_s = 0.0  # others are answered, so the delay may concern this request alone
             elif n_tests > 0:
@@ -258,15 +259,15 @@ class Server:
             wait_s,
         )
 
-    def _error_text(self, error: Exception, attempts: "_Attempts", breaker: Breaker) -> str:
+    def _error_text(self, error: Exception, attempts: "_Attempts") -> str:
         message = describe_error(error, secret=key_in(self.api_key_env))
         text = f"{self.model} at {extract_host(self.base_url)}: {message} ({attempts})"
-        if attempts.is_limited and (delay_s := retry_after_s(error) or 0.0) > _MAX_NAMED_WAIT_S:
+        if attempts.is_limited and (delay_s := retry_after_s(error)) > _MAX_NAMED_WAIT_S:
             text += f"; the server asks for a delay of {delay_s:,.0f} s"
-        elif attempts.is_limited and (refusals := breaker.health.window.refusals).n_in_a_row > self.max_retries > 0:
-            text += f"; no request was answered for {refusals.seconds:.0f} s"
+        elif attempts.is_limited and attempts.refusals.n_in_a_row > self.max_retries > 0:
+            text += f"; no request was answered for {attempts.refusals.seconds:.0f} s"
         elif attempts.is_limited and self.max_retries:
-            n_others = attempts.n_others(breaker)
+            n_others = attempts.n_others
             text += f"; it was refused {attempts.n_limited} times while {n_others:,} other requests were answered"
         if isinstance(error, Refused):
             text += f"; no server listens there: {self.if_refused}"
@@ -289,6 +290,8 @@ class _Attempts:
     """Attempts of one request that ended without a result: rate limits, and other failures."""
 
     max_retries: int
+    refusals: AccountRefusals
+    """Refusals of the account, for all requests."""
     n_failed: int = 0
     n_limited: int = 0
     is_limited: bool = False
@@ -302,16 +305,17 @@ class _Attempts:
     def n_ended(self) -> int:
         return self.n_failed + self.n_limited
 
-    def n_others(self, breaker: Breaker) -> int:
-        """Return how many requests the account answered since the first rate limit."""
-        return breaker.health.window.refusals.n_answered - self.n_answered_before
+    @property
+    def n_others(self) -> int:
+        """Number of requests that the account answered since the first rate limit."""
+        return self.refusals.n_answered - self.n_answered_before
 
-    def count(self, error: Exception, n_answered: int) -> None:
+    def count(self, error: Exception) -> None:
         self.is_limited = is_rate_limit(error)
         if isinstance(error, HttpError):
             self.n_tokens = error.n_tokens
         if self.is_limited and not self.n_limited:
-            self.n_answered_before = n_answered
+            self.n_answered_before = self.refusals.n_answered
         self.n_limited += self.is_limited
         self.n_failed += not self.is_limited
 

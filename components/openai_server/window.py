@@ -2,7 +2,7 @@
 
 A slow server that gets too many requests answers none of them in time, and would then get as many again. TCP shares
 connections by the same rule (additive increase, multiplicative decrease). Processes need not communicate: each one sees
-the timeouts of its own requests and makes room. AccountRefusals of the account limit the number too.
+the timeouts of its own requests and makes room. Refusals of the account limit the number too.
 """
 
 import threading

@@ -32,7 +32,7 @@ def import_annotations(
     """
     annotators = sorted({annotation.annotator for annotation in annotations})
     if prefer is not None and prefer not in annotators:
-        expected = expected_one_of(prefer, annotators) if annotators else ", but nobody annotated anything"
+        expected = expected_one_of(prefer, annotators) if annotators else ", but the set has no annotations"
         raise DataError(f"--prefer: got {prefer!r}{expected}")
     about = {"annotators": annotators}
     resolved = resolve_annotations(testset, annotations, prefer)
