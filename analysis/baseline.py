@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from analysis import table_output as terminal
 from components.errors import DataError
@@ -15,18 +15,35 @@ from components.records import ScoreState
 from components.subsets import MACRO
 from runner import results
 from runner.console.command_parser import CELL, METRIC, SWEEP
-from runner.results import OK, CellResult, LoadedSweep, ScoredSamples, SubsetMetric, is_corpus_metric, is_of_turns
+from runner.results import (
+    OK,
+    CellResult,
+    Labels,
+    LoadedSweep,
+    ScoredSamples,
+    SubsetMetric,
+    is_corpus_metric,
+    is_of_turns,
+)
 
-FORMAT = 2
+FORMAT = 3
 """Version of the file. Another version cannot be read."""
 
 _N_DIGITS = 12
-"""Hexadecimal digits of a hash of question, gold and references, which reveals edited ones with the same id."""
+"""Hexadecimal digits of the hashes, which reveal edited samples with the same id."""
 
 _EXPECTED = "expected a file that `python -m analysis baseline` wrote. Write it again."
 
-SampleId = tuple[str, str]
-"""A sample: its id and the hash of its question and labels, because the file holds no texts."""
+
+class SampleId(NamedTuple):
+    """A sample: its id, the hash of its question, gold documents and references, and the hash of its gold spans.
+
+    The file contains no texts.
+    """
+
+    id: str
+    text: str
+    spans: str
 
 
 @dataclass(frozen=True)
@@ -44,10 +61,11 @@ class BaselineMetric:
 
 @dataclass(frozen=True)
 class Baseline:
-    """The scores of one cell. `metrics` are by "[subset:]metric"."""
+    """The scores of one cell. `metrics` are by "[subset:]metric". `corpus` is the key of the documents."""
 
     sweep: str
     cell: str
+    corpus: str
     axes: Mapping[str, Any]
     metrics: Mapping[str, BaselineMetric]
 
@@ -104,7 +122,16 @@ def make_baseline(sweep: LoadedSweep, cell: CellResult, metrics: Sequence[str]) 
         if not scores:
             raise DataError(f"{cell.cell_id}: no sample has a value of {metric}")
         baseline_metrics[name] = BaselineMetric(metric.direction(), hash_definition(cell, metric.metric), scores)
-    return Baseline(sweep.folder.name, cell.cell_id, dict(cell.axes), baseline_metrics)
+    return Baseline(sweep.folder.name, cell.cell_id, _get_corpus(cell), dict(cell.axes), baseline_metrics)
+
+
+def has_same_corpus(baseline: Baseline, cell: CellResult) -> bool:
+    """Return True if the cell's documents are known to be those of the baseline, so that spans of gold compare."""
+    return bool(baseline.corpus) and baseline.corpus == _get_corpus(cell)
+
+
+def _get_corpus(cell: CellResult) -> str:
+    return str(cell.dataset.get("corpus") or "")
 
 
 def scored_samples(sweep: LoadedSweep, cell: CellResult, metric: SubsetMetric) -> ScoredSamples:
@@ -115,13 +142,14 @@ def scored_samples(sweep: LoadedSweep, cell: CellResult, metric: SubsetMetric) -
     folder = sweep.folder_of(cell)
     is_corpus = is_corpus_metric(folder, metric.metric)
     return results.read_scored(
-        cell, folder, metric.metric, is_corpus=is_corpus, with_history=False, with_labels=True
+        cell, folder, metric.metric, is_corpus=is_corpus, with_history=False, labels=Labels.SPANS
     ).in_subset(metric.subset)
 
 
 def sample_rows(scored: ScoredSamples) -> dict[SampleId, int]:
-    """Return the row of each sample by its id and the hash of its question and labels."""
-    return {(key.id, _hash(f"{key.question} {key.labels}")): row for key, row in scored.rows.items()}
+    """Return the row of each sample."""
+    hashed = ((key, _hash(f"{key.question} {key.labels}")) for key in scored.rows)
+    return {SampleId(key.id, text, key.spans[:_N_DIGITS]): scored.rows[key] for key, text in hashed}
 
 
 def hash_definition(cell: CellResult, metric: str) -> str:
@@ -144,14 +172,16 @@ def _text(baseline: Baseline) -> str:
         "format": FORMAT,
         "sweep": baseline.sweep,
         "cell": baseline.cell,
+        "corpus": baseline.corpus,
         "axes": dict(baseline.axes),
         "metrics": metrics,
     }
     samples = dict.fromkeys(sample for metric in baseline.metrics.values() for sample in metric.scores)
     rows = [
         {
-            "id": sample[0],
-            "question": sample[1],
+            "id": sample.id,
+            "question": sample.text,
+            "spans": sample.spans,
             "scores": {
                 name: list(metric.scores[sample])
                 for name, metric in baseline.metrics.items()
@@ -196,7 +226,7 @@ def read_baseline(path: Path) -> Baseline:
 def _baseline(value: Mapping[str, Any]) -> Baseline:
     scores: dict[str, dict[SampleId, tuple[float, ...]]] = {name: {} for name in value["metrics"]}
     for row in value["samples"]:
-        sample = str(row["id"]), str(row["question"])
+        sample = SampleId(str(row["id"]), str(row["question"]), str(row["spans"]))
         for name, numbers in row["scores"].items():
             if sample in scores[name]:
                 raise ValueError(f"sample {sample[0]!r} occurs twice")
@@ -210,7 +240,7 @@ def _baseline(value: Mapping[str, Any]) -> Baseline:
     }
     if not metrics:
         raise ValueError("no metric")
-    return Baseline(str(value["sweep"]), str(value["cell"]), dict(value["axes"]), metrics)
+    return Baseline(str(value["sweep"]), str(value["cell"]), str(value["corpus"]), dict(value["axes"]), metrics)
 
 
 def _finite(number: Any) -> float:

@@ -22,6 +22,8 @@ from runner.results import (
     COMPARE_ALIKE,
     DATA_KEY,
     CellResult,
+    Labels,
+    distinguishing_labels,
     effective_groups_note,
     groups_note,
     search_text,
@@ -68,9 +70,12 @@ def _versions_note(family: Family) -> str:
     versions = {cell.dataset["key"] for cell in cells if cell.dataset.get("key")}
     if len(names) > 1 or len(versions) < 2 or len({str(cell.axes.get("parser")) for cell in cells}) > 1:
         return ""
+    note = f"The cells have {len(versions)} versions of {names.pop()} ({DATA_KEY})."
+    if distinguishing_labels(cells) is Labels.SPANS:
+        return f"{note} Samples with other gold or references are left out."
     return (
-        f"The cells have {len(versions)} versions of {names.pop()} ({DATA_KEY}). Samples with other gold documents "
-        "or references are left out. Changed spans of gold and changed documents may explain part of a difference."
+        f"{note} Samples with other gold documents or references are left out. Changed spans of gold and changed "
+        "documents may explain part of a difference."
     )
 
 

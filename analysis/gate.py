@@ -4,7 +4,7 @@ import argparse
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -17,6 +17,7 @@ from analysis.baseline import (
     BaselineMetric,
     SampleId,
     choose_cell,
+    has_same_corpus,
     hash_definition,
     read_baseline,
     sample_rows,
@@ -183,7 +184,7 @@ def _show(form: str, baseline: Baseline, cell: CellResult, checks: Sequence[Chec
     for row in checks:
         console.print(escape(f"{row.verdict.upper()}: {row.reason}."))
     keys = [axes.get(results.DATA_KEY) for axes in (baseline.axes, cell.axes)]
-    if keys[0] != keys[1] and None not in keys:
+    if keys[0] != keys[1] and None not in keys and not has_same_corpus(baseline, cell):
         console.print(
             f"the data set has changed since the baseline ({results.DATA_KEY}): changed spans of gold and changed "
             "documents may explain part of a gain or loss"
@@ -239,7 +240,8 @@ def check(
 
     Raises DataError for a metric that the sweep lacks or defines differently.
     """
-    pairs = [_pair(name, before, sweep, cell) for name, before in baseline.metrics.items()]
+    same_corpus = has_same_corpus(baseline, cell)
+    pairs = [_pair(name, before, sweep, cell, same_corpus=same_corpus) for name, before in baseline.metrics.items()]
     return make_checks(pairs, margin_of, PairedTest(confidence=1 - alpha))
 
 
@@ -269,7 +271,7 @@ class Pair:
     n_new: int = 0
 
 
-def _pair(name: str, before: BaselineMetric, sweep: LoadedSweep, cell: CellResult) -> Pair:
+def _pair(name: str, before: BaselineMetric, sweep: LoadedSweep, cell: CellResult, *, same_corpus: bool) -> Pair:
     metric = sweep.metric(name)
     if metric.direction() != before.larger_is_better:
         raise DataError(f"{metric}: larger_is_better differs from the baseline. Write the baseline again.")
@@ -278,6 +280,9 @@ def _pair(name: str, before: BaselineMetric, sweep: LoadedSweep, cell: CellResul
         raise DataError(f"{metric}: its settings differ from the baseline. Write the baseline again.")
     scored = scored_samples(sweep, cell, metric)
     rows = sample_rows(scored)
+    if not same_corpus:
+        rows = {sample._replace(spans=""): row for sample, row in rows.items()}
+        before = replace(before, scores={sample._replace(spans=""): row for sample, row in before.scores.items()})
     valued = {sample for sample, row in rows.items() if scored.states[row] == ScoreState.VALUE}
     common = [sample for sample in before.scores if sample in valued]
     if not common:
@@ -298,17 +303,17 @@ def _pair(name: str, before: BaselineMetric, sweep: LoadedSweep, cell: CellResul
         np.zeros(len(common), np.int64),
         results.combiner(cell, metric.metric) if is_corpus else None,
     )
-    ids = {sample_id for sample_id, _ in rows}
+    ids = {sample.id for sample in rows}
     lost = Counter(_reason(sample, rows, scored.states, ids) for sample in before.scores if sample not in valued)
-    known = {sample_id for sample_id, _ in before.scores}
-    n_new = sum(sample_id not in known for sample_id, _ in valued)
+    known = {sample.id for sample in before.scores}
+    n_new = sum(sample.id not in known for sample in valued)
     return Pair(name, 1 if metric.direction() else -1, scores, lost, n_new)
 
 
 def _reason(sample: SampleId, rows: Mapping[SampleId, int], states: Sequence[str], ids: Collection[str]) -> str:
     if sample in rows:
         return str(states[rows[sample]])
-    return "with another question, gold or references" if sample[0] in ids else "not in this cell"
+    return "with another question, gold or references" if sample.id in ids else "not in this cell"
 
 
 def _check(pair: Pair, comparison: Comparison, p: float, margin: float, alpha: float) -> Check:

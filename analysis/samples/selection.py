@@ -11,10 +11,11 @@ from components.records import ScoreState
 from runner.results import (
     CellResult,
     Key,
+    Labels,
     LoadedSweep,
     ScoredSamples,
     SubsetMetric,
-    have_other_data,
+    distinguishing_labels,
     is_corpus_metric,
     is_of_turns,
     read_scored,
@@ -66,8 +67,8 @@ def select(
             f"{metric.metric}: is computed over all samples together, not for each. Use another metric, such as "
             f"{', '.join(sweep.headlines()[:3])}"
         )
-    with_labels = have_other_data(cells)
-    scored = [_read_cell_scores(sweep, cell, metric, with_labels=with_labels) for cell in cells]
+    labels = distinguishing_labels(cells)
+    scored = [_read_cell_scores(sweep, cell, metric, labels) for cell in cells]
     common = [key for key in scored[0].rows if all(key in samples.rows for samples in scored)]
     if not common:
         raise DataError(f"{', '.join(cell.cell_id for cell in cells)}: no sample of {metric} in common")
@@ -92,14 +93,10 @@ def select(
     )
 
 
-def _read_cell_scores(
-    sweep: LoadedSweep, cell: CellResult, metric: SubsetMetric, *, with_labels: bool
-) -> ScoredSamples:
+def _read_cell_scores(sweep: LoadedSweep, cell: CellResult, metric: SubsetMetric, labels: Labels) -> ScoredSamples:
     with_history = is_of_turns(metric.subset)
     folder = sweep.folder_of(cell)
-    scored = read_scored(
-        cell, folder, metric.metric, is_corpus=False, with_history=with_history, with_labels=with_labels
-    )
+    scored = read_scored(cell, folder, metric.metric, is_corpus=False, with_history=with_history, labels=labels)
     return scored.in_subset(metric.subset)
 
 

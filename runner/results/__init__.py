@@ -100,7 +100,7 @@ from runner.results.samples_file import (
     read_rows,
     read_samples,
 )
-from runner.results.scored_samples import Key, ScoredSamples, have_other_data, is_of_turns, read_scored
+from runner.results.scored_samples import Key, Labels, ScoredSamples, distinguishing_labels, is_of_turns, read_scored
 from runner.results.set_files import read_testset
 from runner.results.timing import latency_noise
 
@@ -135,6 +135,7 @@ __all__ = [
     "CorpusTexts",
     "Cost",
     "Key",
+    "Labels",
     "LiveSweep",
     "LoadedSweep",
     "SampleReader",
@@ -164,6 +165,7 @@ __all__ = [
     "count_tokens_per_sample",
     "count_whole_gold",
     "describe",
+    "distinguishing_labels",
     "documents_file",
     "effective_groups_note",
     "equal_groups",
@@ -172,7 +174,6 @@ __all__ = [
     "find_sweep",
     "format_level",
     "groups_note",
-    "have_other_data",
     "headlines",
     "identify_configuration",
     "is_corpus_metric",

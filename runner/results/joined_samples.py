@@ -19,7 +19,7 @@ from runner.results.files import read_cell
 from runner.results.metric_components import combiner
 from runner.results.sample_groups import coarsest_groups, recorded_groups
 from runner.results.samples_file import read_column_names
-from runner.results.scored_samples import Key, ScoredSamples, have_other_data, is_of_turns, read_scored
+from runner.results.scored_samples import Key, Labels, ScoredSamples, distinguishing_labels, is_of_turns, read_scored
 
 Combine = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 FolderOf = Callable[[CellResult], Path]
@@ -133,13 +133,13 @@ class SampleReader:
 
     folder_of: FolderOf
     metric: str
-    _tables: dict[tuple[str, bool, bool], ScoredSamples] = field(default_factory=dict, repr=False)
+    _tables: dict[tuple[str, bool, Labels], ScoredSamples] = field(default_factory=dict, repr=False)
 
     def common(self, cells: Sequence[CellResult], subset: str) -> CommonSamples:
         """Return the common samples of the cells: see `common_samples`."""
         is_corpus = is_corpus_metric(self.folder_of(cells[0]), self.metric)
-        with_labels = have_other_data(cells)
-        scored = [self._read(cell, subset, is_corpus=is_corpus, with_labels=with_labels) for cell in cells]
+        labels = distinguishing_labels(cells)
+        scored = [self._read(cell, subset, is_corpus=is_corpus, labels=labels) for cell in cells]
         together, common = _overlapping_cells(scored)
         overlapping = [(cells[index], scored[index]) for index in sorted(together)]
         first = scored[0]
@@ -161,8 +161,8 @@ class SampleReader:
             apart=tuple(cell for index, cell in enumerate(cells) if index not in together),
         )
 
-    def _read(self, cell: CellResult, subset: str, *, is_corpus: bool, with_labels: bool) -> ScoredSamples:
-        key = cell.cell_id, is_of_turns(subset), with_labels
+    def _read(self, cell: CellResult, subset: str, *, is_corpus: bool, labels: Labels) -> ScoredSamples:
+        key = cell.cell_id, is_of_turns(subset), labels
         if key not in self._tables:
             folder = self.folder_of(cell)
             self._tables[key] = read_scored(
@@ -171,7 +171,7 @@ class SampleReader:
                 self.metric,
                 is_corpus=is_corpus,
                 with_history=is_of_turns(subset),
-                with_labels=with_labels,
+                labels=labels,
             )
         return self._tables[key].in_subset(subset)
 
@@ -180,9 +180,9 @@ def common_samples(cells: Sequence[CellResult], folder_of: FolderOf, metric: str
     """Read the samples of the cells, each from the folder that `folder_of` returns.
 
     A sample of another data set, or with another question, is a different one, even with the same id. So is one with
-    other references or gold documents, if the cells' data differ. If not all cells
-    have samples in common, the first cell stays, and the others join in the order of their number of values. Raises
-    DataError if a file cannot be read or lacks the metric.
+    other references or gold documents, if the cells' data differ, or with other spans of gold in the same corpus. If
+    not all cells have samples in common, the first cell stays, and the others join in the order of their number of
+    values. Raises DataError if a file cannot be read or lacks the metric.
     """
     return SampleReader(folder_of, metric).common(cells, subset)
 
@@ -203,11 +203,11 @@ def _overlapping_cells(scored: Sequence[ScoredSamples]) -> tuple[set[int], set[K
 
 
 def _missing_by_reason(samples: ScoredSamples, known: dict[Key, None]) -> Counter[str]:
-    unlabelled = {key._replace(labels="") for key in samples.rows}
+    unlabelled = {key[:3] for key in samples.rows}
 
     def state(key: Key) -> str:
         if key in samples.rows:
             return samples.states[samples.rows[key]]
-        return OTHER_LABELS if key._replace(labels="") in unlabelled else NOT_THERE
+        return OTHER_LABELS if key[:3] in unlabelled else NOT_THERE
 
     return Counter(str(found) for found in map(state, known) if found != ScoreState.VALUE)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -23,12 +24,27 @@ if TYPE_CHECKING:
 
 
 class Key(NamedTuple):
-    """Identity of a sample. `labels` is a hash of its gold documents and references, "" if they were not read."""
+    """Identity of a sample.
+
+    `labels` is a hash of its gold documents and references, and `spans` one of its places of gold in these documents.
+    They are "" if they were not read.
+    """
 
     dataset: str
     id: str
     question: str
-    labels: str
+    labels: str = ""
+    spans: str = ""
+
+
+class Labels(Enum):
+    """Labels that tell samples apart, besides id and question."""
+
+    NONE = "none"
+    DOCUMENTS = "documents"
+    """References and gold documents. Another parser moves spans, so that they cannot be compared between corpora."""
+    SPANS = "spans"
+    """All of the above, and the characters of the documents that are gold."""
 
 
 _ROUNDING = 1e-6
@@ -113,16 +129,16 @@ def is_of_turns(subset: str) -> bool:
 
 
 def read_scored(
-    cell: CellResult, folder: Path, metric: str, *, is_corpus: bool, with_history: bool, with_labels: bool = False
+    cell: CellResult, folder: Path, metric: str, *, is_corpus: bool, with_history: bool, labels: Labels = Labels.NONE
 ) -> ScoredSamples:
     """Read all samples of the cell. Raises DataError if the file cannot be read or lacks the metric.
 
-    With `with_labels`, samples whose gold or references differ are different samples: after a correction of the data
-    set, their scores measure something else.
+    Samples whose `labels` differ are different samples: after a correction of the data set, their scores measure
+    something else.
     """
     column = f"score_statistics/{metric}" if is_corpus else f"score/{metric}"
     needed = [column, f"score_state/{metric}", "cluster"]
-    optional = [*(["history"] if with_history else []), *(_LABELS if with_labels else [])]
+    optional = [*(["history"] if with_history else []), *(_LABELS if labels is not Labels.NONE else [])]
     table = _read(folder, needed, optional)
     ids = table["id"].to_pylist()
     if len(set(ids)) < len(ids):
@@ -130,11 +146,16 @@ def read_scored(
     name = str(cell.dataset.get("name"))
     questions = table["question"].to_pylist()
     there = [name for name in _LABELS if name in table.column_names]
-    labels = list(map(_hash_labels, table.select(there).to_pylist())) if there else [""] * len(ids)
+    rows = table.select(there).to_pylist() if there else [{}] * len(ids)
+    label_hashes = [_hash_labels(row) if row else "" for row in rows]
+    span_hashes = [_hash_spans(row) if row and labels is Labels.SPANS else "" for row in rows]
     values = table[column].to_pylist()
     values = values if is_corpus else [[0.0 if value is None else value] for value in values]
     scored = ScoredSamples(
-        rows={Key(name, *parts): row for row, parts in enumerate(zip(ids, questions, labels, strict=True))},
+        rows={
+            Key(name, *parts): row
+            for row, parts in enumerate(zip(ids, questions, label_hashes, span_hashes, strict=True))
+        },
         statistics=np.array(values, dtype=np.float64).reshape(len(ids), -1 if ids else 1),
         states=table[f"score_state/{metric}"].to_pylist(),
         clusters=table["cluster"].to_numpy(),
@@ -146,16 +167,30 @@ def read_scored(
 
 
 def _hash_labels(row: dict[str, Json]) -> str:
-    # Not their spans: another parser, or an edit elsewhere in the document, moves the same sentence.
     units = [[unit["document_id"], unit["grade"], unit.get("one_of") or 0] for unit in row.get("gold") or ()]
     texts = [row.get("references") or [], row.get("answer_parts") or []]
-    labels = [*texts, row.get("answerable") is not False, sorted(units, key=str)]
-    return sha256(json.dumps(labels).encode()).hexdigest()[:16]
+    return _hash([*texts, row.get("answerable") is not False, sorted(units, key=str)])
 
 
-def have_other_data(cells: Iterable[CellResult]) -> bool:
-    """Return True if the cells do not all have the same documents and samples, so that labels may differ."""
-    return len({cell.dataset.get("key") for cell in cells}) > 1
+def _hash_spans(row: dict[str, Json]) -> str:
+    units = [
+        [unit["document_id"], unit["grade"], unit.get("one_of") or 0, unit["start"], unit["end"]]
+        for unit in row.get("gold") or ()
+    ]
+    return _hash(sorted(units, key=str))
+
+
+def _hash(value: list[Json]) -> str:
+    return sha256(json.dumps(value).encode()).hexdigest()[:16]
+
+
+def distinguishing_labels(cells: Iterable[CellResult]) -> Labels:
+    """Return the labels that may differ between the cells, because they do not all have the same data."""
+    cells = list(cells)
+    if len({cell.dataset.get("key") for cell in cells}) < 2:
+        return Labels.NONE
+    corpora = {cell.dataset.get("corpus") for cell in cells}
+    return Labels.SPANS if len(corpora) == 1 and None not in corpora else Labels.DOCUMENTS
 
 
 def require_own_samples(cell: CellResult, folder: Path) -> None:

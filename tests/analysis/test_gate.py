@@ -113,13 +113,32 @@ def test_gate_does_not_compare_samples_with_corrected_references(
 def test_gate_says_that_the_data_changed(
     key: str, is_said: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Edited documents and spans of gold do not tell samples apart."""
+    """Edited documents do not tell samples apart, nor do spans of gold in them."""
     axes: dict[str, Any] = {"retriever": "bm25", "dataset.key": "0e"}
     values = values_around(0.1, 1)
     file = baseline_file(tmp_path, sweep_of(tmp_path / "before", *values, facts={"axes": axes}))
     after = sweep_of(tmp_path / "after", *values, facts={"axes": {**axes, "dataset.key": key}})
     assert main(["gate", str(after), "--baseline", str(file)]) == 0
     assert ("the data set has changed since the baseline" in capsys.readouterr().out) is is_said
+
+
+@pytest.mark.parametrize(("corpus", "code", "is_said"), [("c1", 3, False), ("c2", 0, True)])
+def test_gate_compares_spans_of_gold_in_the_same_corpus(
+    corpus: str, code: int, is_said: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In another corpus, another parser may have moved the same sentence."""
+    values, starts = values_around(0.1, 1), [0] * N
+
+    def written(name: str, key: str, corpus: str, starts: list[int]) -> Path:
+        facts = {"axes": {"retriever": "bm25", "dataset.key": key}, "dataset": {"name": "demo", "corpus": corpus}}
+        return sweep_of(tmp_path / name, *values, facts=facts, gold_starts=starts)
+
+    file = baseline_file(tmp_path, written("before", "k1", "c1", starts))
+    after = written("after", "k2", corpus, [40, *starts[1:]])
+    assert main(["gate", str(after), "--baseline", str(file)]) == code
+    out = capsys.readouterr().out
+    assert ("could not be compared: 1 with another question, gold or references" in out) is (code == 3)
+    assert ("the data set has changed since the baseline" in out) is is_said
 
 
 def test_gate_counts_samples_that_the_baseline_lacks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -156,7 +175,7 @@ def test_baseline_of_a_sweep_with_several_cells_requires_a_cell_name(
 def test_baseline_file_contains_no_questions(before: Path) -> None:
     text = before.read_text(encoding="utf-8")
     assert "happened" not in text
-    assert len(text.splitlines()) == N + 10
+    assert len(text.splitlines()) == N + 11
 
 
 def edited(**changes: Any) -> Callable[[dict[str, Any]], None]:
@@ -166,7 +185,7 @@ def edited(**changes: Any) -> Callable[[dict[str, Any]], None]:
 @pytest.mark.parametrize(
     ("edit", "error"),
     [
-        (edited(format=3), "got format 3, expected 2"),
+        (edited(format=2), "got format 2, expected 3"),
         (edited(samples=[]), "rouge_l has no scores"),
         (edited(metrics={}), "KeyError"),
         (edited(samples=3), "TypeError"),

@@ -24,8 +24,10 @@ BLEU_STATISTICS = [9.0, 9.0, 8.0, 7.0, 6.0, 5.0, 9.0, 8.0, 7.0, 6.0]
 
 @dataclass(frozen=True)
 class TinyCell:
-    """A cell with a ROUGE-L per sample, None where its answer failed; `facts` go into the result as they are. The
-    result has the subsets that are `measured`.
+    """A cell with a ROUGE-L per sample, None where its answer failed.
+
+    `facts` go into the result as they are. The result has the subsets that are `measured`. `gold_starts` are the first
+    characters of the gold in each sample's documents.
     """
 
     cell_id: str
@@ -35,6 +37,7 @@ class TinyCell:
     ids: Sequence[str] = tuple(f"s{i}" for i in range(8))
     question: str = "What happened?"
     references: Sequence[str] = ()
+    gold_starts: Sequence[int] = ()
     subsets: Sequence[str] = tuple(SUBSETS)
     documents: Sequence[Sequence[str]] = tuple(DOCUMENTS)
     topics: Sequence[str | None] = tuple(TOPICS)
@@ -120,6 +123,13 @@ def _entry(cell: TinyCell, subset: str) -> dict[str, Any]:
     }
 
 
+def _gold(cell: TinyCell) -> list[list[dict[str, Any]]]:
+    return [
+        [{"document_id": document, "start": start, "end": start + 9, "grade": 1} for document in documents]
+        for start, documents in zip(cell.gold_starts, cell.documents, strict=True)
+    ]
+
+
 def _samples(cell: TinyCell) -> bytes:
     states = ["answer_error" if value is None else VALUE for value in cell.rouge_l]
     n = len(cell.rouge_l)
@@ -141,6 +151,8 @@ def _samples(cell: TinyCell) -> bytes:
             "score_statistics/bleu": pa.array([BLEU_STATISTICS] * n, pa.list_(pa.float64())),
         }
     )
+    if cell.gold_starts:
+        table = table.append_column("gold", pa.array(_gold(cell)))
     buffer = io.BytesIO()
     pq.write_table(table, buffer)
     return buffer.getvalue()

@@ -42,6 +42,18 @@ def test_samples_with_corrected_references_are_others(
     assert found.left_out == (Counter(left_out), Counter(left_out))
 
 
+@pytest.mark.parametrize(("corpus", "n"), [("c1", 7), ("c2", 8)])
+def test_corrected_span_makes_another_sample_of_the_same_corpus(corpus: str, n: int, tmp_path: Path) -> None:
+    """In another corpus, another parser may have moved the same sentence."""
+    before, after = (
+        {"dataset": {"name": "demo", "key": key, "corpus": corpus}} for key, corpus in (("k1", "c1"), ("k2", corpus))
+    )
+    starts = [0] * 8
+    first = replace(tiny_sweep.CELLS[0], facts=before, gold_starts=starts)
+    corrected = replace(tiny_sweep.CELLS[1], facts=after, gold_starts=[40, *starts[1:]])
+    assert joined(tmp_path, [first, corrected]).n == n
+
+
 def test_gold_spans_and_absent_alternatives_do_not_tell_samples_apart() -> None:
     """Another parser moves the same sentence, and the column `one_of` exists only where a data set has alternatives."""
     unit = {"document_id": "d1", "start": 3, "end": 9, "grade": 1}
