@@ -72,9 +72,15 @@ def _check_nested(sample: Sample, location: str) -> None:
         _require(part, (tuple, list), f"{location}, an item of answer_parts")
         for wording in part:
             _require(wording, (str,), f"{location}, a wording of answer_parts")
-    for name, condition in sample.conditions:
+    for pair in sample.conditions:
+        if len(pair) != 2:
+            raise ComponentError(f"{location}, an item of conditions: got {pair!r:.80}, expected (name, Condition)")
+        name, condition = pair
         _require(name, (str,), f"{location}, a name of conditions")
         _require(condition, (Condition,), f"{location}, conditions {name}")
+        _require(condition.equals, (tuple, list), f"{location}, conditions {name}, equals")
+        for value in (*condition.equals, condition.at_least, condition.at_most):
+            _require(value, (str, int, float, NoneType), f"{location}, a value of conditions {name}")
 
 
 def _require_several(value: Any, location: str) -> None:

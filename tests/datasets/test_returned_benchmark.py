@@ -7,7 +7,7 @@ import pytest
 
 from components.datasets.returned_benchmark import check_returned
 from components.errors import RagGridError
-from components.records import Benchmark, Documents, Evidence, Kind, Sample
+from components.records import Benchmark, Condition, Documents, Evidence, Kind, Sample
 
 SAMPLE = Sample("q1", "all", Kind.QA, "Who?", ("Ann",), (Evidence("a", 0, 3),))
 BENCHMARK = Benchmark(Documents(["a", "b"], ["", ""], ["Ann did", "Bob"]), (SAMPLE, replace(SAMPLE, id="q2")))
@@ -40,6 +40,12 @@ def change(**fields: Any) -> Callable[[], Any]:
         (change(gold=("a",)), "an item of gold: got 'a' of type str, expected Evidence"),
         (change(gold=(Evidence("a", 0, 99),)), "characters 0 to 99 of document 'a', expected at most 7"),
         (change(answer_parts=("Ann",)), "an item of answer_parts: got 'Ann' of type str, expected tuple or list"),
+        (change(conditions=(("team", Condition(equals="HR")),)), "team, equals: got 'HR' of type str, expected tuple"),
+        (
+            change(conditions=(("team", Condition(at_least=b"1")),)),
+            "a value of conditions team: got b'1' of type bytes",
+        ),
+        (change(conditions=(("team",),)), "an item of conditions: got ('team',), expected (name, Condition)"),
         (change(topic="CI/CD"), "topic: got 'CI/CD', expected a name without slashes and line breaks"),
         (change(task="a\nb"), "task: got 'a\\nb', expected a name without slashes and line breaks"),
         (change(topic="all"), "the topic of sample 'q2' is 'all', a name that the results reserve"),
