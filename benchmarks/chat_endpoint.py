@@ -21,7 +21,7 @@ from enum import StrEnum
 from multiprocessing.connection import Connection
 
 from components.json_value import Json
-from components.llms.rehearsal.model import reply_to
+from components.llms.rehearsal.model import write_reply
 from components.records import Message
 
 _FLAWED_SHARE = 0.1
@@ -115,7 +115,7 @@ def graded_answer(model: str, prompt: str) -> str:
 
 def _rehearse(request: dict[str, Json]) -> str:
     messages = [Message(own["role"], own["content"]) for own in request["messages"]]
-    return reply_to(messages, flawed_share=_FLAWED_SHARE)
+    return write_reply(messages, flawed_share=_FLAWED_SHARE)
 
 
 def _serve(behaviour: Behaviour, started: Connection) -> None:

@@ -98,7 +98,7 @@ class GoldPlaces:
         """
         return self._length
 
-    def pieces_in(self, spans: SpansOfSamples) -> GoldPieces:
+    def find_pieces(self, spans: SpansOfSamples) -> GoldPieces:
         """Return the parts of gold that each span contains, of its own sample's gold alone."""
         places = self._places
         keys = places[:, 0] * self._n_documents + places[:, 2]

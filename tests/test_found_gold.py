@@ -28,7 +28,7 @@ def spans(*rows: tuple[int, int, int, int]) -> SpansOfSamples:
 
 def pieces(places: GoldPlaces, *rows: tuple[int, int, int, int]) -> list[tuple[int, ...]]:
     """Return the pieces as (span, gold, start, end)."""
-    held = places.pieces_in(spans(*rows))
+    held = places.find_pieces(spans(*rows))
     return sorted(zip(*(column.tolist() for column in (held.span, held.gold, held.start, held.end)), strict=True))
 
 
@@ -57,6 +57,6 @@ def test_text_in_a_copy_counts_as_the_gold() -> None:
 
 def test_character_in_several_spans_counts_once() -> None:
     places = GoldPlaces(SAMPLES, POSITIONS, LENGTHS, empty_copies())
-    held = places.pieces_in(spans((0, 0, 0, 15), (0, 0, 12, 20), (0, 0, 13, 14), (0, 2, 0, 5), (2, 0, 0, 100)))
+    held = places.find_pieces(spans((0, 0, 0, 15), (0, 0, 12, 20), (0, 0, 13, 14), (0, 2, 0, 5), (2, 0, 0, 100)))
     assert held.n_characters(4).tolist() == [10, 5, 20, 0]
-    assert places.pieces_in(spans()).n_characters(4).tolist() == [0, 0, 0, 0]
+    assert places.find_pieces(spans()).n_characters(4).tolist() == [0, 0, 0, 0]

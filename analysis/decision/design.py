@@ -86,7 +86,7 @@ def corner_design(axes: Sequence[str], levels: Levels) -> CornerDesign | None:
     possible = [pattern for pattern, corners in covered.items() if len(corners) > 1]
     if not possible:
         return None
-    chosen = max(possible, key=lambda pattern: (len(covered[pattern]), _n_with(covered[pattern], covered)))
+    chosen = max(possible, key=lambda pattern: (len(covered[pattern]), _count_combinations(covered[pattern], covered)))
     compared = covered[chosen]
     shared = [pattern for pattern, corners in covered.items() if set(compared) <= set(corners)]
     weights = [_mean_weights([by_pattern[pattern][name] for pattern in shared], n_cells) for name in compared]
@@ -94,7 +94,7 @@ def corner_design(axes: Sequence[str], levels: Levels) -> CornerDesign | None:
     return CornerDesign(tuple(compared), np.column_stack(weights), len(shared), len(possible), apart)
 
 
-def _n_with(corners: Sequence[Corner], covered: Mapping[_Pattern, Sequence[Corner]]) -> int:
+def _count_combinations(corners: Sequence[Corner], covered: Mapping[_Pattern, Sequence[Corner]]) -> int:
     """Count the combinations of the other axes that have all these corners."""
     return sum(set(corners) <= set(present) for present in covered.values())
 

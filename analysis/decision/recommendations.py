@@ -191,13 +191,13 @@ def recommend_levels(
     p = np.array([one.equality_p_value for one in tested], dtype=np.float64)
     adjusted, level = benjamini_hochberg(p), selected_level(p, alpha)
     entries = [
-        _entry(one, float(p_adjusted), level, _level_for(index, p, alpha), alpha)
+        _entry(one, float(p_adjusted), level, _entry_level(index, p, alpha), alpha)
         for index, (one, p_adjusted) in enumerate(zip(tested, adjusted, strict=True))
     ]
     return Recommendations(metric, alpha, level, int((~np.isnan(p)).sum()), tuple(entries))
 
 
-def _level_for(index: int, p: NDArray[np.float64], alpha: float) -> float:
+def _entry_level(index: int, p: NDArray[np.float64], alpha: float) -> float:
     """Return the level at which this entry's levels would be tested if the entry passed."""
     if np.isnan(p[index]):
         return 0.0

@@ -80,7 +80,7 @@ def _base_misses(table: PrintedTable, row: Row, cell: CellResult) -> list[Differ
     return [miss for level in table.base_levels(row) for miss in level_differences(level, cell)]
 
 
-def level_on(cell: CellResult, axis: str) -> str:
+def get_level(cell: CellResult, axis: str) -> str:
     """Return a cell's level on an axis: its model if it names one, else the option or value; "" for an unused axis."""
     names = _names(cell, axis)
     return str(names[-1]) if names else ""
@@ -89,7 +89,7 @@ def level_on(cell: CellResult, axis: str) -> str:
 def level_differences(level: PrintedLevel, cell: CellResult) -> list[Difference]:
     """Return the axes of the level on which the cell has another value."""
     return [
-        Difference(axis, level_on(cell, axis), level.printed)
+        Difference(axis, get_level(cell, axis), level.printed)
         for axis, accepted in level.axes.items()
         if {_normal(name) for name in _names(cell, axis)}.isdisjoint(_normal(value) for value in accepted)
     ]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from analysis.published.pairing import PrintedPair, TablePairing, level_on, pair
+from analysis.published.pairing import PrintedPair, TablePairing, get_level, pair
 from analysis.published.printed_numbers import PrintedNumber, PrintedTable
 from components.errors import DataError
 from runner.results import OK, CellResult
@@ -68,7 +68,7 @@ def compare_with_printed(table: PrintedTable, metrics: Sequence[str], cells: Seq
 def _nothing_fits(table: PrintedTable, cells: Sequence[CellResult]) -> str:
     rows = "; ".join(", ".join(f"{column}={level}" for column, level in row) for row in table.rows)
     axes = dict.fromkeys(axis for row in table.rows for level in table.own_levels(row) for axis in level.axes)
-    levels = [", ".join(f"{axis}={level_on(cell, axis) or 'none'}" for axis in axes) for cell in cells]
+    levels = [", ".join(f"{axis}={get_level(cell, axis) or 'none'}" for axis in axes) for cell in cells]
     return (
         f"{table.info.name}: none of the {len(cells)} cells that did not fail is one of its rows.\n"
         f"  rows: {rows}\n"

@@ -48,7 +48,7 @@ def report_environment(*templates: Path) -> Environment:
         "own_file": _own_file,
         "breakable": _breakable,
     }
-    environment.globals |= {"picture_of": _picture_of}
+    environment.globals |= {"picture_of": _draw_interval}
     return environment
 
 
@@ -80,7 +80,7 @@ def span(span: Span | None, unit: str = "tokens") -> str:
     return " \u2013 ".join(dict.fromkeys(parts))
 
 
-def _picture_of(row: CellRow, table: CellTable) -> Markup:
+def _draw_interval(row: CellRow, table: CellTable) -> Markup:
     """Return the row's value and interval on the scale of the table."""
     ends = [end for each in table.shown for end in (each.own_mean, each.low, each.high) if end is not None]
     dot = Dot(row.name, row.own_mean, row.low, row.high, is_strong=row.verdict in (BEST, MAY_BE_BEST))

@@ -309,16 +309,18 @@ def _cut(source: ReportSource, cells: Sequence[CellResult]) -> Iterator[TrustChe
                 line = f"{cut['model']} reads {cut['limit']:,} tokens: {cut['n_cut']:,} of {cut['n']:,} {cut['texts']}"
                 cut_in.setdefault(line, []).append(cell)
     if cut_in:
-        lines = (f"{line} were truncated, in {_some_of(source, affected)}" for line, affected in cut_in.items())
+        lines = (f"{line} were truncated, in {_summarize_cells(source, affected)}" for line, affected in cut_in.items())
         yield TrustCheck(WARNING, "Texts longer than a model reads", f"{'; '.join(lines)}.")
     dropping = [cell for cell in cells if (cell.value("context_tokens_dropped") or 0) > 0]
     if dropping:
         dropping.sort(key=lambda cell: cell.value("context_tokens_dropped") or 0, reverse=True)
-        text = f"In {_some_of(source, dropping)}, passages were left out of prompts because the budget was full."
+        text = (
+            f"In {_summarize_cells(source, dropping)}, passages were left out of prompts because the budget was full."
+        )
         yield TrustCheck(NOTE, "Prompts that were full", text)
 
 
-def _some_of(source: ReportSource, cells: Sequence[CellResult]) -> str:
+def _summarize_cells(source: ReportSource, cells: Sequence[CellResult]) -> str:
     """Return the name of the first cell, and the number of all: "3 cells, such as bm25"."""
     name = source.names.prose_name(cells[0])
     return f"the cell {name}" if len(cells) == 1 else f"{count(len(cells), 'cell')}, such as {name}"

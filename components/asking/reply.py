@@ -78,7 +78,7 @@ def _is_final_answer(reply: str, key: str, *, is_alone: bool) -> bool:
     after = reply[places[-1].end() :].replace("｝", "}").partition("}")[2]
     in_a_sentence = is_alone and _WORDS_FOLLOW.match(_strip_tags(after))
     is_form = _ALTERNATIVES.match(reply, places[-1].end())
-    return not (is_form or _EXAMPLE.search(_lead_in(before)) or _UNABLE.search(after) or in_a_sentence)
+    return not (is_form or _EXAMPLE.search(_find_caption(before)) or _UNABLE.search(after) or in_a_sentence)
 
 
 def _strip_tags(text: str) -> str:
@@ -87,7 +87,7 @@ def _strip_tags(text: str) -> str:
     return _TAG.sub("", text[:end]) + text[end:]
 
 
-def _lead_in(before: str) -> str:
+def _find_caption(before: str) -> str:
     """Return the words before an object on its line, or else the previous line if it ends with a colon. Fences are
     ignored.
     """

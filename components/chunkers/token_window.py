@@ -50,13 +50,13 @@ class TokenWindow:
         last = np.minimum(first + self.size, n_tokens[document])
         spans = Spans(
             document.astype(np.int32),
-            _character_at(segments, document, first),
-            _character_at(segments, document, last),
+            _token_start(segments, document, first),
+            _token_start(segments, document, last),
         )
         return drop_redundant_spans(documents, spans)
 
 
-def _character_at(segments: Segments, document: NDArray[np.int64], token: NDArray[np.int64]) -> NDArray[np.int32]:
+def _token_start(segments: Segments, document: NDArray[np.int64], token: NDArray[np.int64]) -> NDArray[np.int32]:
     """Return the character offset before the nth token of each document."""
     before = segments.token_offsets[document] + token - 1
     return np.where(token > 0, segments.token_ends[np.maximum(before, 0)], 0).astype(np.int32)

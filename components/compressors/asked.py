@@ -7,7 +7,7 @@ from typing import ClassVar
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.asking.reply import json_values, strip_thoughts, whole_number
 from components.asking.templates import chat, number_lines
-from components.compressors.sentence_pieces import Sentence, join_sentences, keep_whole, sentences_in
+from components.compressors.sentence_pieces import Sentence, join_sentences, keep_whole, split_passages
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import CompressedPassages, Kind, Passage, Request, Sample
@@ -49,7 +49,7 @@ class SentencesByModel:
         self, queries: Sequence[str], passages: Sequence[Sequence[str]], ask: Ask
     ) -> list[CompressedPassages]:
         """Return the pieces per query, from one call of `ask` for all queries with sentences."""
-        sentences = [sentences_in(row) for row in passages]
+        sentences = [split_passages(row) for row in passages]
         with_sentences = [query for query, row in enumerate(sentences) if row]
         inquiries = [self._inquiry(queries[query], sentences[query], f"query {query}") for query in with_sentences]
         read = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)

@@ -13,7 +13,7 @@ from components.compressors.sentence_pieces import (
     count_tokens,
     join_sentences,
     keep_whole,
-    sentences_in,
+    split_passages,
 )
 from components.protocols import AsksInBatches, Reranker, Tokenizer, WordTokenizer
 from components.records import CompressedPassages, Passages
@@ -48,7 +48,7 @@ class ExtractiveByReranker:
 
     def compress(self, queries: Sequence[str], passages: Sequence[Sequence[str]]) -> list[CompressedPassages]:
         """Return the pieces per query."""
-        sentences = [sentences_in(row) for row in passages]
+        sentences = [split_passages(row) for row in passages]
         scores = self._scores(queries, [[sentence.text for sentence in row] for row in sentences])
         return [self._best(*row) for row in zip(sentences, scores, passages, strict=True)]
 

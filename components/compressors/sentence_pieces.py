@@ -23,7 +23,7 @@ class Sentence:
     text: str
 
 
-def sentences_in(passages: Sequence[str]) -> list[Sentence]:
+def split_passages(passages: Sequence[str]) -> list[Sentence]:
     """Return the sentences of passages in order, without blank ones."""
     sentences = []
     for number, passage in enumerate(passages):

@@ -16,7 +16,7 @@ class CrudGold:
     evidence: Mapping[str, tuple[Evidence, ...]]
     added: Mapping[str, str]
 
-    def evidence_for(self, item: CrudItem) -> tuple[Evidence, ...]:
+    def collect_evidence(self, item: CrudItem) -> tuple[Evidence, ...]:
         """Return the distinct units of an item's gold texts, in order."""
         return tuple(dict.fromkeys(unit for text in item.gold_texts for unit in self.evidence[text]))
 

@@ -94,7 +94,7 @@ class CrudRag:
         corpus = self._read_corpus()
         documents, n_duplicates = _merge_duplicates(corpus) if self.merge_duplicates else (corpus, 0)
         gold = match_gold(documents, split.items, self.gold_overlap, self.add_gold)
-        samples = [replace(item.sample, gold=gold.evidence_for(item)) for item in split.items]
+        samples = [replace(item.sample, gold=gold.collect_evidence(item)) for item in split.items]
         notes = {
             "n_documents_read": len(corpus),
             "n_duplicates_merged": n_duplicates,

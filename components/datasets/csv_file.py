@@ -7,7 +7,7 @@ from pathlib import Path
 
 from components.datasets.file_content import FileContent, FileEntry, ReadingOptions
 from components.datasets.reading import MAX_LINE_BYTES, read_lines
-from components.datasets.table_rows import limit_text, row_document, text_columns_in
+from components.datasets.table_rows import find_text_columns, limit_text, row_document
 from components.errors import DataError
 
 _EXPECTED = "a CSV file in UTF-8, with the names of its columns in the first row"
@@ -35,7 +35,7 @@ def read_csv(file: Path, options: ReadingOptions) -> FileContent:
             f"{file}: the first row names one column, {columns[0]!r}, which contains {separators[0]!r}. Columns are "
             f"separated by {_separator(file)!r} in {file.suffix} files. Convert the file, or rename the column."
         )
-    text_columns = text_columns_in(columns, options)
+    text_columns = find_text_columns(columns, options)
     if options.text_columns and not text_columns:
         return FileContent([], {"n_tables_without_text_columns": 1})
     entries = list(limit_text(_documents(rows, columns, file, options), file))

@@ -76,7 +76,7 @@ def read_documents(path: Path, options: ReadingOptions = _PLAIN) -> tuple[Docume
     if path.is_file() and _is_json(path, options):
         content = read_json_documents(path)
         return _as_documents({"": content}), dict(content.counts)
-    contents = {name: _reader_of(file, options)(file, options) for name, file in files.items()}
+    contents = {name: _choose_reader(file, options)(file, options) for name, file in files.items()}
     others = other_files(path, options)
     counts = sum((Counter(content.counts) for content in contents.values()), Counter[str]())
     documents = _as_documents(contents)
@@ -205,7 +205,7 @@ def _read_html(file: Path, options: ReadingOptions) -> FileContent:
     return FileContent([FileEntry("", page.title or file.stem, page.text)])
 
 
-def _reader_of(file: Path, options: ReadingOptions) -> Callable[[Path, ReadingOptions], FileContent]:
+def _choose_reader(file: Path, options: ReadingOptions) -> Callable[[Path, ReadingOptions], FileContent]:
     suffix = file.suffix.lower()
     return read_parsed if find_parser(suffix, options) else _READERS.get(suffix, read_text)
 

@@ -87,12 +87,12 @@ class Part:
 
     def _draw_held_out(self, samples: Sequence[Sample]) -> set[int]:
         """Return the positions of held-out samples. Raises DataError if the groups allow no division in two parts."""
-        clusters = list(_positions_by(number_clusters(samples).tolist()).values())
+        clusters = list(_group_positions(number_clusters(samples).tolist()).values())
         shuffled = [clusters[index] for index in np.random.default_rng(self.seed).permutation(len(clusters)).tolist()]
         n_left = Counter(kind for positions in shuffled for kind in {samples[position].kind for position in positions})
         held_out: set[int] = set()
         for kind_positions in sorted(
-            _positions_by([sample.kind for sample in samples]).values(), key=len
+            _group_positions([sample.kind for sample in samples]).values(), key=len
         ):  # the rarest first
             for positions in shuffled:
                 if len(held_out.intersection(kind_positions)) >= self.held_out_share * len(kind_positions):
@@ -113,7 +113,7 @@ class Part:
         return held_out
 
 
-def _positions_by(names: Sequence[T]) -> dict[T, list[int]]:
+def _group_positions(names: Sequence[T]) -> dict[T, list[int]]:
     """Return the positions of each name."""
     positions: dict[T, list[int]] = defaultdict(list)
     for position, name in enumerate(names):

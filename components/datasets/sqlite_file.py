@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from components.datasets.file_content import FileContent, FileEntry, ReadingOptions
-from components.datasets.table_rows import limit_text, row_document, text_columns_in
+from components.datasets.table_rows import find_text_columns, limit_text, row_document
 from components.errors import DataError
 from components.limits import expected_one_of
 
@@ -83,7 +83,7 @@ def _read_tables(database: sqlite3.Connection, file: Path, options: ReadingOptio
     text_columns: frozenset[str] = frozenset()
     for table in tables:
         cursor = database.execute(f'SELECT * FROM "{table.replace(chr(34), chr(34) * 2)}"')  # noqa: S608  # a quoted name
-        table_text_columns = text_columns_in((column[0] for column in cursor.description), options)
+        table_text_columns = find_text_columns((column[0] for column in cursor.description), options)
         text_columns |= table_text_columns
         if options.text_columns and not table_text_columns:
             counts["n_tables_without_text_columns"] += 1

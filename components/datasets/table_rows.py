@@ -29,7 +29,7 @@ def row_document(part: str, values: Mapping[str, str], options: ReadingOptions) 
     return FileEntry(part, title, text, metadata)
 
 
-def text_columns_in(columns: Iterable[str], options: ReadingOptions) -> frozenset[str]:
+def find_text_columns(columns: Iterable[str], options: ReadingOptions) -> frozenset[str]:
     """Return the columns of `options.text_columns` that a table has."""
     return frozenset(options.text_columns).intersection(columns)
 

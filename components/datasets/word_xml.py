@@ -44,7 +44,7 @@ def unwrap(root: "_Element") -> None:
         content = wrapper.find(f"{WORD}sdtContent") if wrapper.tag == f"{WORD}sdt" else wrapper
         _replace(wrapper, [] if content is None else list(content))
     for row in deleted_rows:
-        _pass_merges_on(row)
+        _continue_merges_below(row)
         _remove(row)
     for equation in list(root.iter(_EQUATION)):
         run = equation.makeelement(f"{WORD}r")
@@ -84,7 +84,7 @@ def _equation_texts(equation: "_Element") -> "Iterator[str]":
             yield _SIGNS[part.tag]
 
 
-def _pass_merges_on(row: "_Element") -> None:
+def _continue_merges_below(row: "_Element") -> None:
     """Let the row below start the vertical merges that this row starts."""
     below = next(row.itersiblings(f"{WORD}tr"), None)
     merges_below = {} if below is None else _merges(below)

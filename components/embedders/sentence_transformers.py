@@ -14,7 +14,7 @@ from components.fields import added_later, naming_code, runtime_only
 from components.pretrained.batches import batch_tokens_problems
 from components.pretrained.dimensions import text_dimensions
 from components.pretrained.dtype import Dtype
-from components.pretrained.encoder_processes import devices_for, encode_in_processes
+from components.pretrained.encoder_processes import encode_in_processes, list_devices
 from components.pretrained.late_chunking import LateChunking
 from components.pretrained.model_folder import checkpoint_problems, folder_hash, torch_device
 from components.pretrained.sentence_encoder import PACKAGES, Pooling, SentenceEncoder, Side, side_prefix
@@ -143,7 +143,7 @@ class SentenceTransformers:
         Raises ComponentError if the model cannot be loaded or run, or if it gives no outputs by token.
         """
         late = LateChunking(self._encoder, self._prefix(Side.PASSAGE), self.window_overlap)
-        (device,) = devices_for(self.device, 1)
+        (device,) = list_devices(self.device, 1)
         vectors = late.embed(documents, chunks, self.batch_tokens, device)
         return unit_vectors(vectors) if self.normalize else vectors
 
@@ -156,7 +156,7 @@ class SentenceTransformers:
         distinct = distinct_texts(texts)
         if self.truncation is Truncation.ERROR:
             self._reject_long(distinct, side)
-        devices = devices_for(self.device, self.n_processes)
+        devices = list_devices(self.device, self.n_processes)
         vectors = encode_in_processes(self._encoder, distinct, side, self._prefix(side), self.batch_tokens, devices)
         if self.normalize:
             vectors = unit_vectors(vectors)

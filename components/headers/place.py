@@ -38,5 +38,5 @@ class Place:
             if self.section and document != read:
                 outline, read = Outline(documents.texts[document]), document
             title = [documents.titles[document]] if self.title and documents.titles[document] else []
-            headers.append(self.separator.join([*title, *(outline.headings_at(start) if self.section else ())]))
+            headers.append(self.separator.join([*title, *(outline.find_headings(start) if self.section else ())]))
         return headers

@@ -80,7 +80,7 @@ class ClaimExtractor:
 
     def claims(self, sources: Sequence[SourceText], ask: Ask) -> list[Claims | UnreadableReply]:
         """Return the claims of each text, () if it states nothing."""
-        replies = ask_until_readable(list(map(self._claims_of, sources)), ask, self.reminder, self.max_attempts)
+        replies = ask_until_readable(list(map(self._ask_claims, sources)), ask, self.reminder, self.max_attempts)
         return [claims if isinstance(claims, UnreadableReply) else self._limit(claims) for claims in replies]
 
     def _limit(self, claims: Claims) -> Claims | UnreadableReply:
@@ -89,7 +89,7 @@ class ClaimExtractor:
         reason = f"{len(claims)} claims, more than max_claims={self.max_claims}, the last one: {claims[-1]}"
         return UnreadableReply(ScoreState.UNPARSABLE, f"cannot be read: {reason}")
 
-    def _claims_of(self, source: SourceText) -> Inquiry[Claims]:
+    def _ask_claims(self, source: SourceText) -> Inquiry[Claims]:
         values = {"{question}": question_in_context(source.sample), "{text}": source.text}
         messages = chat(self.system, fill(self.claim_prompt, values))
         request = Request(f"{source.sample.id}#{source.name}", messages, source.sample, (), CLAIMS_SCHEMA)
@@ -168,7 +168,7 @@ class ClaimChecker:
         if self.entailment:
             return list(self.entailment.verdicts(checks))
         parts = [self._parts(check) for check in checks]
-        inquiries = [self._verdicts_on(part) for part in chain.from_iterable(parts)]
+        inquiries = [self._ask_verdicts(part) for part in chain.from_iterable(parts)]
         read = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
         replies = iter(read)
         return [_join(list(islice(replies, len(check_parts)))) for check_parts in parts]
@@ -181,7 +181,7 @@ class ClaimChecker:
             for number, claim in enumerate(check.claims, start=1)
         ]
 
-    def _verdicts_on(self, check: Check) -> Inquiry[Verdicts]:
+    def _ask_verdicts(self, check: Check) -> Inquiry[Verdicts]:
         values = {"{claims}": number_lines(check.claims), "{passages}": number_lines(check.texts)}
         messages = chat(self.system, fill(self.verdict_prompt, values))
         request = Request(f"{check.sample.id}#{check.name}", messages, check.sample, (), VERDICTS_SCHEMA)

@@ -196,7 +196,7 @@ class ClaimMetrics:
         return [
             (comparison, Check(f"{comparison}.{number}", item.sample, claims, text))
             for comparison in Comparison
-            if comparison in self._comparisons and (claims := task.claims_of(comparison))
+            if comparison in self._comparisons and (claims := task.get_claims(comparison))
             for number, text in enumerate(texts[comparison], start=1)
         ]
 
@@ -241,7 +241,7 @@ class _Task:
     answer_claims: Claims
     reference_claims: Claims
 
-    def claims_of(self, comparison: Comparison) -> Claims:
+    def get_claims(self, comparison: Comparison) -> Claims:
         """Return the claims that a comparison checks."""
         return self.answer_claims if comparison in _NEEDS_ANSWER_CLAIMS else self.reference_claims
 

@@ -166,7 +166,7 @@ class Nuggets:
     def _prepare(self, samples: Sequence[Sample], texts: Sequence[str], source: str, ask: Ask) -> JudgePreparation:
         preparation = {sample.id: preparation_entry(ScoreState.NOT_APPLICABLE, f"no {source}") for sample in samples}
         with_text = [(sample, text) for sample, text in zip(samples, texts, strict=True) if text.strip()]
-        inquiries = [self._nuggets_of(sample, text) for sample, text in with_text]
+        inquiries = [self._ask_nuggets(sample, text) for sample, text in with_text]
         replies = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
         return preparation | {
             sample.id: self._entry(reply, source) for (sample, _), reply in zip(with_text, replies, strict=True)
@@ -180,7 +180,7 @@ class Nuggets:
             for item, entry in zip(judged, entries, strict=True)
         ]
         inquiries = [
-            self._assignments_of(item, _nuggets(entry))
+            self._ask_assignments(item, _nuggets(entry))
             for item, entry, asked in zip(judged, entries, is_asked, strict=True)
             if asked
         ]
@@ -200,7 +200,7 @@ class Nuggets:
     def _making_prompt(self) -> str:
         return self.document_prompt if self.reads_gold else self.nugget_prompt
 
-    def _nuggets_of(self, sample: Sample, text: str) -> Inquiry[tuple[Nugget, ...]]:
+    def _ask_nuggets(self, sample: Sample, text: str) -> Inquiry[tuple[Nugget, ...]]:
         texts = {"{question}": question_in_context(sample), "{text}": text}
         messages = chat(self.system, fill(self._making_prompt, texts))
         request = Request(sample.id, messages, sample, (), _NUGGETS_SCHEMA)
@@ -216,7 +216,7 @@ class Nuggets:
             return preparation_entry(ScoreState.UNPARSABLE, f"nuggets: cannot be read: {reason}")
         return preparation_entry(ScoreState.VALUE, "", nuggets=[[nugget.text, nugget.vital] for nugget in reply])
 
-    def _assignments_of(self, item: JudgeInput, nuggets: Sequence[Nugget]) -> Inquiry[tuple[Assignment, ...]]:
+    def _ask_assignments(self, item: JudgeInput, nuggets: Sequence[Nugget]) -> Inquiry[tuple[Assignment, ...]]:
         values = {
             "{question}": question_in_context(item.sample),
             "{nuggets}": number_lines([nugget.text for nugget in nuggets]),

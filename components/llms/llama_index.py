@@ -10,9 +10,9 @@ from components.errors import ComponentError
 from components.fields import naming_code, runtime_only
 from components.llms.endings import is_filtered_prompt
 from components.llms.llama_index_replies import as_server_error, error_line, read_reply
-from components.openai_server.access import key_in
+from components.openai_server.access import read_api_key
 from components.openai_server.breaker import Breaker
-from components.openai_server.errors import HttpError, class_of
+from components.openai_server.errors import HttpError, classify_error
 from components.openai_server.limiter import current_limiter
 from components.pretrained.llama_index_class import LlamaIndexClass
 from components.protocols import AnswersFrom
@@ -132,8 +132,10 @@ class LlamaIndexChat:
             server_error = as_server_error(error)
             if isinstance(server_error, HttpError) and is_filtered_prompt(server_error):
                 return Answer(request.id, AnswerState.REFUSED), None
-            line = error_line(error, secret=key_in(self.api_key_env))
-            return Answer.from_failure(request, f"{self.class_path}: {line}", class_of(server_error)), server_error
+            line = error_line(error, secret=read_api_key(self.api_key_env))
+            return Answer.from_failure(
+                request, f"{self.class_path}: {line}", classify_error(server_error)
+            ), server_error
 
     @property
     def _class(self) -> LlamaIndexClass:

@@ -10,7 +10,7 @@ from components.openai_server.counts import CountedAt
 from components.openai_server.errors import Malformed, preview
 from components.openai_server.limiter import Account
 from components.openai_server.look_up import LookUpFailed, look_up
-from components.openai_server.reading import count_in, get_objects, parse_body, part_of, text_in
+from components.openai_server.reading import get_objects, parse_body, read_count, read_member, text_in
 from components.openai_server.server import Server, build_server
 from components.openai_server.session import Session
 from components.protocols import AnswersFrom
@@ -135,14 +135,14 @@ class OllamaChat:
 
 def _read(reply: Any, request_id: str, latency_s: float, num_ctx: int) -> Answer:
     """Return the answer in an unchecked reply. Raises Malformed if it has no message, or was broken off."""
-    if not isinstance(part_of(reply, "message"), dict):
+    if not isinstance(read_member(reply, "message"), dict):
         raise Malformed(f"{preview(reply)}, expected an object as message")
     if reply.get("done") is False:
         raise Malformed(f"{preview(reply)}, expected done to be true")
     thoughts, text = split_thoughts(text_in(reply, "message", "content"))
     thoughts = thoughts or text_in(reply, "message", "thinking").strip()
     is_cut = reply.get("done_reason") == "length"
-    n_prompt = count_in(reply, "prompt_eval_count")
+    n_prompt = read_count(reply, "prompt_eval_count")
     state = AnswerState.TRUNCATED if is_cut else AnswerState.OK if text else AnswerState.EMPTY
     answer = Answer(
         request_id,
@@ -150,7 +150,7 @@ def _read(reply: Any, request_id: str, latency_s: float, num_ctx: int) -> Answer
         text,
         thoughts=thoughts,
         n_prompt_tokens=n_prompt,
-        n_completion_tokens=count_in(reply, "eval_count"),
+        n_completion_tokens=read_count(reply, "eval_count"),
         n_reasoning_tokens=None if thoughts else 0,
         latency_s=latency_s,
     )

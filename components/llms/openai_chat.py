@@ -122,9 +122,9 @@ class OpenAIChat:
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
         """Yield answers as they arrive. Closing the iterator, or an interrupt, cancels open calls immediately."""
-        yield from self.generate_at(self.server, requests)
+        yield from self.generate_with(self.server, requests)
 
-    def generate_at(self, server: Server, requests: Sequence[Request]) -> Iterator[Answer]:
+    def generate_with(self, server: Server, requests: Sequence[Request]) -> Iterator[Answer]:
         """Yield answers from `server` instead of the server that the fields describe; see `generate`."""
         unanswered = yield from self._answers(server, _group(requests, self.completions_per_request))
         if unanswered:

@@ -8,7 +8,7 @@ from components.json_value import Json
 from components.llms.endings import classify_ending, is_broken_off, is_filter
 from components.openai_server.counts import AS_OPENAI
 from components.openai_server.errors import Malformed, preview
-from components.openai_server.reading import count_in, get_objects, part_of, text_in
+from components.openai_server.reading import get_objects, read_count, read_member, text_in
 from components.records import Answer, AnswerState
 from components.text.thoughts import split_thoughts
 
@@ -31,10 +31,10 @@ def read_replies(completion: object, request_ids: Sequence[str], latency_s: floa
     read = [_read(choice, request_id) for choice, request_id in zip(choices, request_ids, strict=False)]
     if not read:
         raise Malformed(preview(completion))
-    n_prompt = count_in(completion, "usage", "prompt_tokens")
-    n_cached = count_in(completion, "usage", "prompt_tokens_details", "cached_tokens")
-    n_completion = count_in(completion, "usage", "completion_tokens")
-    n_reasoning = count_in(completion, "usage", "completion_tokens_details", "reasoning_tokens")
+    n_prompt = read_count(completion, "usage", "prompt_tokens")
+    n_cached = read_count(completion, "usage", "prompt_tokens_details", "cached_tokens")
+    n_completion = read_count(completion, "usage", "completion_tokens")
+    n_reasoning = read_count(completion, "usage", "completion_tokens_details", "reasoning_tokens")
     if n_thoughts := AS_OPENAI.thoughts(completion):
         n_completion = (n_completion or 0) + n_thoughts
         n_reasoning = n_thoughts if n_reasoning is None else n_reasoning
@@ -73,7 +73,7 @@ def _read(choice: Mapping[str, object], request_id: str) -> Answer:
     reason = choice.get("finish_reason")
     if is_broken_off(reason):
         raise Malformed(preview(choice))
-    message = part_of(choice, "message")
+    message = read_member(choice, "message")
     if message is None and is_filter(reason):
         return Answer(request_id, AnswerState.REFUSED)
     if not isinstance(message, dict):

@@ -87,7 +87,7 @@ class VllmChat:
         folder = Path(self.log_dir).absolute() / sha256(shlex.join(self._command(0)).encode()).hexdigest()[:12]
         client = self._client(ensure_server(self._command, folder, self.start_timeout_s))
         ended = f"the server that the sweep started has ended; {folder / LOG} says why"
-        yield from client.generate_at(replace(client.server, if_refused=ended), requests)
+        yield from client.generate_with(replace(client.server, if_refused=ended), requests)
 
     def _command_problems(self) -> list[str]:
         program = Path(self.command).expanduser()

@@ -109,15 +109,15 @@ class Results:
 
     def sum_over_subsets(self, values: Values | NDArray[np.bool_]) -> Values:
         """Return sums of values of the subsets, float64[n]."""
-        return _sum_at(self.subset, values, self.n)
+        return _sum_by_index(self.subset, values, self.n)
 
     def sum_by_unit(self, values: Values) -> Values:
         """Return sums of values of the rows, float64[n_units]."""
-        return _sum_at(self.unit, values, len(self._result_of_unit))
+        return _sum_by_index(self.unit, values, len(self._result_of_unit))
 
     def sum_over_units(self, values: Values | NDArray[np.bool_]) -> Values:
         """Return sums of values of the units, float64[n]."""
-        return _sum_at(self._result_of_unit, values, self.n)
+        return _sum_by_index(self._result_of_unit, values, self.n)
 
     def values_by_unit(self, values: Values) -> Values:
         """Return the value of each unit's result, from values of the results, float64[n]."""
@@ -128,5 +128,5 @@ class Results:
         return self.sum_over_units(self.sum_by_unit(holds.astype(np.float64)) > 0)
 
 
-def _sum_at(index: NDArray[np.int64], values: Values | NDArray[np.bool_], n: int) -> Values:
+def _sum_by_index(index: NDArray[np.int64], values: Values | NDArray[np.bool_], n: int) -> Values:
     return np.bincount(index, values, n).astype(np.float64, copy=False)  # bincount returns integers for empty input

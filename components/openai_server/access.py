@@ -23,7 +23,7 @@ def extract_host(base_url: str) -> str:
     return urlsplit(base_url or OPENAI).netloc
 
 
-def key_in(variable: str) -> str:
+def read_api_key(variable: str) -> str:
     """Return the API key from an environment variable, "" if it is not set.
 
     White space at both ends, such as a line break from a file, is removed. The key is masked in all messages and files
@@ -37,7 +37,7 @@ def key_in(variable: str) -> str:
 
 def key_problems(variable: str) -> list[str]:
     """Return one message if the key is not set or cannot be sent, else []."""
-    key = key_in(variable)
+    key = read_api_key(variable)
     if variable and not key:
         if not is_variable_name(variable):  # it may be the key itself, so the message does not show it
             return [
@@ -56,7 +56,7 @@ def key_problems(variable: str) -> list[str]:
     return []
 
 
-def proxy_for(url: str) -> str | None:
+def find_proxy(url: str) -> str | None:
     """Return the proxy for an address according to HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY, else None."""
     parts = urlsplit(url)
     proxies = getproxies()
@@ -65,7 +65,7 @@ def proxy_for(url: str) -> str | None:
 
 def proxy_problems(url: str) -> list[str]:
     """Return one message if the proxy for an address is unusable, else []."""
-    proxy = proxy_for(url)
+    proxy = find_proxy(url)
     if proxy is None or _is_proxy(proxy):
         return []
     return [UNUSABLE_PROXY]

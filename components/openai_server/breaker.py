@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass, field
 
 from components.errors import BudgetReached, StoreError
-from components.openai_server.errors import Refused, class_of, is_for_all, is_rate_limit, is_temporary
+from components.openai_server.errors import Refused, classify_error, is_for_all, is_rate_limit, is_temporary
 from components.openai_server.retry_report import RetryReport
 from components.openai_server.window import Window
 from components.records import ErrorClass
@@ -106,7 +106,7 @@ class Breaker:
         if is_rate_limit(error):
             limit *= _MORE_REFUSALS
         if (self._was_down or health.n_failed_in_a_row >= limit) and not self.is_open:
-            health.reason, health.error_class, health.down_since = reason, class_of(error), time.monotonic()
+            health.reason, health.error_class, health.down_since = reason, classify_error(error), time.monotonic()
             self._opened.set()
 
     def _record_up(self) -> None:

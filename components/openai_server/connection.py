@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from components.errors import ComponentError
 from components.json_value import Json
-from components.openai_server.access import OPENAI, key_in, proxy_for, proxy_problems
+from components.openai_server.access import OPENAI, find_proxy, proxy_problems, read_api_key
 from components.openai_server.body import ACCEPTED, MAX_BYTES, read_body
 from components.openai_server.connector import clean_connector
 from components.openai_server.errors import (
@@ -58,7 +58,7 @@ class Connection:
         """
         self._scheme = key_scheme
         self.base_url = (base_url or OPENAI).rstrip("/")
-        self._key = key_in(api_key_env)
+        self._key = read_api_key(api_key_env)
         self._has_replied = False
         self._http: ClientSession
 
@@ -78,7 +78,7 @@ class Connection:
             headers=headers,
             cookie_jar=DummyCookieJar(),
             auto_decompress=False,  # `read_body` decompresses, up to its limit
-            proxy=proxy_for(self.base_url),  # `trust_env` would also read .netrc, in another thread, per request
+            proxy=find_proxy(self.base_url),  # `trust_env` would also read .netrc, in another thread, per request
         )
         return self
 
@@ -113,7 +113,7 @@ class Connection:
         except (aiohttp.ClientError, OSError) as error:
             raise await self._explain_break(error) from error
         if not reply.ok:
-            raise HttpError(reply.status, _error_in(received), dict(reply.headers))
+            raise HttpError(reply.status, _extract_error(received), dict(reply.headers))
         return parse_body(received)
 
     async def _explain_break(self, error: Exception) -> Exception:
@@ -153,7 +153,7 @@ class Connection:
         Returns False for a server that has replied before, and for one behind a proxy.
         """
         host = urlsplit(self.base_url)
-        if self._has_replied or host.scheme != "http" or proxy_for(self.base_url):
+        if self._has_replied or host.scheme != "http" or find_proxy(self.base_url):
             return False
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
@@ -180,7 +180,7 @@ def _is_plain(error: Exception) -> bool:
     return getattr(getattr(error, "os_error", None), "reason", None) in _PLAIN_REASONS
 
 
-def _error_in(received: bytes) -> object:
+def _extract_error(received: bytes) -> object:
     """Return the object under "error" in the body, or the whole body; the text of a body that is not JSON."""
     try:
         body = parse_body(received)

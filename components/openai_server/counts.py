@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from components.openai_server.limiter import Tokens
-from components.openai_server.reading import count_in
+from components.openai_server.reading import read_count
 
 Path = tuple[str, ...]
 """Nested names that lead to a number, outermost first."""
@@ -32,8 +32,8 @@ class CountedAt:
         return max(n_all - n_prompt - n_completion, 0)
 
     def _counts(self, reply: object) -> tuple[int | None, int | None, int | None]:
-        n_all = count_in(reply, *self.total) if self.total else None
-        return count_in(reply, *self.prompt), count_in(reply, *self.completion), n_all
+        n_all = read_count(reply, *self.total) if self.total else None
+        return read_count(reply, *self.prompt), read_count(reply, *self.completion), n_all
 
     def count_used(self, reply: object, upper_bound: Tokens) -> Tokens:
         """Return the tokens that a request used.
@@ -50,7 +50,7 @@ class CountedAt:
             n_prompt = max(n_all - n_completion, 0)
         n_prompt = upper_bound.n_prompt if n_prompt is None else n_prompt
         n_completion = upper_bound.n_completion if n_completion is None else n_completion
-        n_cached = (count_in(reply, *self.cached) if self.cached else None) or 0
+        n_cached = (read_count(reply, *self.cached) if self.cached else None) or 0
         return Tokens(n_prompt, n_completion + self.thoughts(reply), min(n_cached, n_prompt))
 
 

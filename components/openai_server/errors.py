@@ -118,7 +118,7 @@ def is_temporary(error: Exception) -> bool:
     replies.
     """
     if isinstance(error, HttpError):
-        is_lasting = _is_quota_used_up(error) or class_of(error) is ErrorClass.TOO_LONG
+        is_lasting = _is_quota_used_up(error) or classify_error(error) is ErrorClass.TOO_LONG
         return (error.status in _TEMPORARY or error.status >= 500) and not is_lasting
     if isinstance(error, TooLarge | Untrusted | PlainHttp | Encrypted):
         return False
@@ -127,12 +127,12 @@ def is_temporary(error: Exception) -> bool:
 
 def is_too_slow(error: Exception) -> bool:
     """Return True for a timeout on our side, at the server, or at a proxy in between."""
-    return class_of(error) is ErrorClass.TIMEOUT
+    return classify_error(error) is ErrorClass.TIMEOUT
 
 
 def is_rate_limit(error: Exception) -> bool:
     """Return True if the account may send no more for now."""
-    return class_of(error) is ErrorClass.RATE_LIMIT
+    return classify_error(error) is ErrorClass.RATE_LIMIT
 
 
 def is_for_all(error: Exception) -> bool:
@@ -142,7 +142,7 @@ def is_for_all(error: Exception) -> bool:
     return isinstance(error, Unreachable)
 
 
-def class_of(error: Exception) -> ErrorClass:
+def classify_error(error: Exception) -> ErrorClass:
     """Return the class under which failures are counted."""
     match error:
         case Redirected() | Unreachable() | Disconnected():
@@ -159,14 +159,14 @@ def class_of(error: Exception) -> ErrorClass:
 def _status_class(error: HttpError) -> ErrorClass:
     if _is_quota_used_up(error):
         return ErrorClass.QUOTA
-    asked = _TOKENS_OF_REQUEST.search(_message_in(error.body)[:_READ_CHARACTERS]) if error.status == 429 else None
+    asked = _TOKENS_OF_REQUEST.search(_extract_message(error.body)[:_READ_CHARACTERS]) if error.status == 429 else None
     if asked and int(asked[2]) > int(asked[1]):
         return ErrorClass.TOO_LONG
     if error_class := _CLASSES.get(error.status):
         return error_class
     if error.status >= 500:
         return ErrorClass.SERVER
-    text = f"{error.code} {_message_in(error.body)}".lower()
+    text = f"{error.code} {_extract_message(error.body)}".lower()
     return ErrorClass.TOO_LONG if any(words in text for words in _TOO_LONG) else ErrorClass.BAD_REQUEST
 
 
@@ -202,7 +202,7 @@ def preview(value: object) -> str:
     """Return the beginning of a reply, or of a part of it, for a message. It is masked before it is cut."""
     if isinstance(value, bytes):
         value = value[:_READ_CHARACTERS].decode(errors="replace")
-    if current_mask().holds_divided(_events_in(value[:_READ_CHARACTERS]) if isinstance(value, str) else value):
+    if current_mask().holds_divided(_parse_events(value[:_READ_CHARACTERS]) if isinstance(value, str) else value):
         return HIDDEN
     try:
         return shorten_masked(whole_characters(str(value)[:_READ_CHARACTERS]), _SHOWN_CHARACTERS)
@@ -210,7 +210,7 @@ def preview(value: object) -> str:
         return f"{type(value).__name__} that cannot be shown"
 
 
-def _events_in(text: str) -> list[Json]:
+def _parse_events(text: str) -> list[Json]:
     """Return the events of a reply that is streamed although we did not ask for that."""
     events = []
     for line in text.splitlines() if "data:" in text else ():
@@ -251,10 +251,10 @@ def describe_error(error: Exception, secret: str) -> str:
 def _describe_failure(error: Exception) -> str:
     match error:
         case HttpError(status=407):
-            reason = _message_in(error.body)
+            reason = _extract_message(error.body)
             return f"HTTP 407: the proxy refuses the request ({reason}). Check the proxy's user and password."
         case HttpError():
-            return f"HTTP {error.status}: {_message_in(error.body)}"
+            return f"HTTP {error.status}: {_extract_message(error.body)}"
         case BrokenProtocol():
             return f"the server broke the HTTP protocol: {error}"
         case Unreachable():
@@ -270,7 +270,7 @@ def _describe_failure(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _message_in(body: object) -> str:
+def _extract_message(body: object) -> str:
     """Return the message of an error body, which servers put under different names, or else the whole body."""
     if isinstance(body, dict):
         body = body.get("message") or body.get("detail") or body
@@ -279,6 +279,6 @@ def _message_in(body: object) -> str:
 
 def _is_quota_used_up(error: HttpError) -> bool:
     """Return True for OpenAI's 429 of an account without credit, and for a router's budget: waiting does not help."""
-    message = _message_in(error.body).lower() if error.status in (400, 429) else ""
+    message = _extract_message(error.body).lower() if error.status in (400, 429) else ""
     has_no_credit = error.code == "insufficient_quota" and not any(words in message for words in _LIMITS_PER_MINUTE)
     return has_no_credit or any(words in message for words in _BUDGET_USED_UP)

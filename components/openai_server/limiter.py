@@ -31,7 +31,7 @@ class Account:
     is_free: bool = False
 
     @property
-    def priced_at(self) -> str:
+    def price_name(self) -> str:
         """Name under which price lists have the prices."""
         return OWN_MACHINES if self.is_free else self.host
 

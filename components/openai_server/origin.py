@@ -20,7 +20,7 @@ def next_address(address: str, status: int, location: str) -> str:
     """
     try:
         target = urljoin(address, location.strip())
-        here, there = origin_of(address), origin_of(target)
+        here, there = parse_origin(address), parse_origin(target)
     except ValueError:  # a port that is not a number, an unclosed bracket
         raise Redirected(status, "redirects to an address that cannot be parsed") from None
     if here != there:
@@ -36,7 +36,7 @@ def next_address(address: str, status: int, location: str) -> str:
     return target
 
 
-def origin_of(address: str) -> str:
+def parse_origin(address: str) -> str:
     """Return scheme, host and port, such as `https://host:443`. Raises ValueError if the address cannot be parsed."""
     parts = urlsplit(address)
     host = parts.hostname or ""

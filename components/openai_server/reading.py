@@ -43,7 +43,7 @@ def _repair_surrogates(value: Json) -> Json:
     return value
 
 
-def part_of(reply: object, *path: str) -> Json:
+def read_member(reply: object, *path: str) -> Json:
     """Return the value under nested names, None if the last one is missing or null. Raises Malformed if a value on the
     way is not an object.
     """
@@ -57,7 +57,7 @@ def part_of(reply: object, *path: str) -> Json:
 
 def text_in(reply: object, *path: str) -> str:
     """Return the string under nested names, "" if it is missing or null. Raises Malformed for other values."""
-    value = part_of(reply, *path)
+    value = read_member(reply, *path)
     if value is not None and not isinstance(value, str):
         raise Malformed(f"{'.'.join(path)} is {preview(value)}, expected a string")
     return value or ""
@@ -65,7 +65,7 @@ def text_in(reply: object, *path: str) -> str:
 
 def get_objects(reply: object, *path: str) -> list[dict[str, Json]]:
     """Return the list of objects under nested names. Raises Malformed for a missing or another value."""
-    value = part_of(reply, *path)
+    value = read_member(reply, *path)
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise Malformed(f"{preview(reply)}, expected a list of objects{' as ' if path else ''}{'.'.join(path)}")
     return value
@@ -103,7 +103,7 @@ def in_order(items: list[dict[str, Json]], n_expected: int, *, without_indexes: 
     return [item for _, item in sorted(zip(indexes, items, strict=True), key=lambda pair: pair[0])]
 
 
-def count_in(reply: object, *path: str) -> int | None:
+def read_count(reply: object, *path: str) -> int | None:
     """Return the number of tokens under nested names, None if it is missing or is not a number of tokens."""
     value = reply
     for name in path:

@@ -13,7 +13,14 @@ from typing import TypeVar
 
 from components.errors import BudgetReached, StoreError
 from components.limits import too_small
-from components.openai_server.access import OPENAI, extract_host, key_in, key_problems, proxy_problems, url_problems
+from components.openai_server.access import (
+    OPENAI,
+    extract_host,
+    key_problems,
+    proxy_problems,
+    read_api_key,
+    url_problems,
+)
 from components.openai_server.account_refusals import AccountRefusals
 from components.openai_server.breaker import Breaker
 from components.openai_server.calls import Calls
@@ -25,7 +32,7 @@ from components.openai_server.errors import (
     PlainHttp,
     Refused,
     Untrusted,
-    class_of,
+    classify_error,
     describe_error,
     is_rate_limit,
     is_temporary,
@@ -191,7 +198,7 @@ class Server:
                 if not self._may_retry(error, attempts, breaker):
                     text = self._error_text(error, attempts)
                     breaker.record_failure(error, text)
-                    return Failed(text, class_of(error))
+                    return Failed(text, classify_error(error))
                 if breaker.stop:
                     return breaker.stop
                 wait_s = self._wait_s(error, attempts, session)
@@ -252,15 +259,15 @@ class Server:
         at_once = f"It gets {number} instead of concurrency={self.concurrency}"
         breaker.health.retries.record_retry(
             f"{self.model} at {extract_host(self.base_url)}",
-            f"{describe_error(error, secret=key_in(self.api_key_env))} ({attempts}{timeout}); retrying{in_s}",
-            class_of(error),
+            f"{describe_error(error, secret=read_api_key(self.api_key_env))} ({attempts}{timeout}); retrying{in_s}",
+            classify_error(error),
             self.settings,
             at_once if limit < self.concurrency else "",
             wait_s,
         )
 
     def _error_text(self, error: Exception, attempts: "_Attempts") -> str:
-        message = describe_error(error, secret=key_in(self.api_key_env))
+        message = describe_error(error, secret=read_api_key(self.api_key_env))
         text = f"{self.model} at {extract_host(self.base_url)}: {message} ({attempts})"
         if attempts.is_limited and (delay_s := retry_after_s(error)) > _MAX_NAMED_WAIT_S:
             text += f"; the server asks for a delay of {delay_s:,.0f} s"

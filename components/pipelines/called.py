@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from components.openai_server.breaker import Breaker
-from components.openai_server.errors import class_of
+from components.openai_server.errors import classify_error
 from components.openai_server.limiter import current_limiter
 from components.pipelines.reply import read_reply, split_question
 from components.protocols import AnswersFrom
@@ -64,7 +64,7 @@ class CalledPipeline(CallsUserCode):
 
     def _failed_call(self, request: Request, error: BaseException, breaker: Breaker) -> Answer:
         exception = error if isinstance(error, Exception) else RuntimeError(type(error).__name__)
-        kind = ErrorClass.MALFORMED if isinstance(error, BadReply) else class_of(exception)
+        kind = ErrorClass.MALFORMED if isinstance(error, BadReply) else classify_error(exception)
         text = shorten_masked(f"{self.path}: {format_exception(error)}", _SHOWN_CHARACTERS)
         breaker.record_failure(exception, text)
         return Answer.from_failure(request, text, kind)

@@ -59,7 +59,7 @@ def encode_in_processes(
     return vectors
 
 
-def devices_for(device: str, n_processes: int) -> tuple[str, ...]:
+def list_devices(device: str, n_processes: int) -> tuple[str, ...]:
     """Return one device per process. With 0 processes, there is one per GPU, or a single one without GPUs.
 
     Raises ComponentError if there are fewer GPUs than processes, or if torch cannot use the device.

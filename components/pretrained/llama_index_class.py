@@ -9,7 +9,7 @@ from typing import Any
 
 from components.errors import ComponentError, install_command
 from components.limits import expected_one_of
-from components.openai_server.access import key_in, key_problems
+from components.openai_server.access import key_problems, read_api_key
 from components.pretrained.load_once import load_once
 from components.secrets.names import field_names_secret
 
@@ -92,7 +92,7 @@ class LlamaIndexClass:
 
 @load_once
 def _instance(_model: str, revision: str, class_path: str, api_key_env: str, base: str, example: str) -> Any:
-    secret = {"api_key": key_in(api_key_env)} if api_key_env else {}
+    secret = {"api_key": read_api_key(api_key_env)} if api_key_env else {}
     _, arguments = json.loads(revision)
     try:
         return _import_class(class_path, base, example)(**arguments, **secret)

@@ -38,7 +38,7 @@ def load_once(load: Callable[P, T]) -> Callable[P, T]:
     @functools.wraps(load)
     def loaded(*args: P.args, **kwargs: P.kwargs) -> T:
         key = (args[:2], load, args[2:], tuple(kwargs.items()))
-        stamps = _stamps_of(args[0], *(getattr(argument, "adapter", "") for argument in args[2:]))
+        stamps = _read_stamps(args[0], *(getattr(argument, "adapter", "") for argument in args[2:]))
         with _LoadedModels.lock:  # without the lock, two threads would load it twice
             present = _LoadedModels.by_arguments.get(key)
             if present is None or stamps not in (None, present[0]):
@@ -53,7 +53,7 @@ def load_once(load: Callable[P, T]) -> Callable[P, T]:
     return loaded
 
 
-def _stamps_of(*folders: object) -> list[Stamps] | None:
+def _read_stamps(*folders: object) -> list[Stamps] | None:
     """Return the stamps of all files; None if a folder was deleted. Models loaded from it stay, others fail to load."""
     try:
         return [folder_stamps(str(folder or "")) for folder in folders]

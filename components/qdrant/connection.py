@@ -11,7 +11,7 @@ import numpy as np
 
 from components.errors import ComponentError
 from components.loading import loading
-from components.openai_server.access import key_in
+from components.openai_server.access import read_api_key
 from components.qdrant.replies import guard
 from components.secrets.mask import HIDDEN, shorten_masked
 
@@ -48,7 +48,7 @@ def connect(base_url: str, api_key_env: str, timeout_s: float, settings: str) ->
         else:
             problem, remedy = f"refuses ({_one_line(error)})", "See its log."
         message = f"{settings}.base_url: the Qdrant server at {base_url} {problem}. {remedy}"
-        key = key_in(api_key_env)
+        key = read_api_key(api_key_env)
         raise ComponentError(message.replace(key, HIDDEN) if key else message) from None
 
 
@@ -79,7 +79,7 @@ def _client(base_url: str, api_key_env: str, timeout_s: float, process: int) -> 
         return QdrantClient(IN_PROCESS)
     return QdrantClient(
         url=base_url,
-        api_key=key_in(api_key_env) or None,
+        api_key=read_api_key(api_key_env) or None,
         timeout=int(np.ceil(timeout_s)),
         check_compatibility=False,
         headers={"Accept-Encoding": "identity"},

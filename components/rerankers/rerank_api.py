@@ -85,7 +85,7 @@ class RerankApi:
             return np.zeros(0, dtype=np.float32)
         texts, row = distinct_pairs(queries, chunks, pairs)
         scores = np.full(len(texts), _SCORE_OF_BLANK, dtype=np.float32)
-        keys, received = [self._key_of(pair) for pair in texts], current_received()
+        keys, received = [self._pair_key(pair) for pair in texts], current_received()
         stored = received.get_all(keys)
         is_stored = [key in stored for key in keys]
         scores[is_stored] = [stored[key][0] for key in keys if key in stored]
@@ -97,7 +97,7 @@ class RerankApi:
                 received.add_all({keys[number]: scores[[number]] for number in numbers})
         return scores[row]
 
-    def _key_of(self, pair: TextPair) -> str:
+    def _pair_key(self, pair: TextPair) -> str:
         return json.dumps([self.model, self.form, *pair])
 
     @property

@@ -95,14 +95,14 @@ class ExistingIndex:
             )
         return IndexedText(text or "", *("" if value is None else str(value) for value in (an_id, document)))
 
-    def hit_of(self, record: object, an_id: object) -> IndexedText:
+    def parse_hit(self, record: object, an_id: object) -> IndexedText:
         """Return the hit of a record with the fields of text and document.
 
         Raises ComponentError if the record lacks the text.
         """
-        if (text := value_at(record, self.text_field)) is None:
+        if (text := get_value(record, self.text_field)) is None:
             raise missing_text(self.text_field, record)
-        return self.hit(text, an_id, value_at(record, self.document_field))
+        return self.hit(text, an_id, get_value(record, self.document_field))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,7 +170,7 @@ def fill_template(template: Json, query: str, vector: Sequence[float] | None, to
     return values[template] if isinstance(template, str) and template in values else template
 
 
-def value_at(record: object, path: str) -> object:
+def get_value(record: object, path: str) -> object:
     """Return the value at a path of names such as "metadata.source"; a name with dots counts first.
 
     None if the record has no such value, or `path` is "".
@@ -180,7 +180,7 @@ def value_at(record: object, path: str) -> object:
     if path in record:
         return record[path]
     first, dot, rest = path.partition(".")
-    return value_at(record.get(first), rest) if dot else None
+    return get_value(record.get(first), rest) if dot else None
 
 
 def missing_text(path: str, record: object) -> ComponentError:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from components.errors import ComponentError
 from components.loading import loading
-from components.openai_server.access import key_in
+from components.openai_server.access import read_api_key
 from components.pretrained.model_folder import missing_packages
 from components.records import IndexedText
 from components.retrievers.existing_index import (
@@ -73,7 +73,7 @@ class MilvusCollection(ExistingCollection):
                 }
                 with self._refusals(vectors):
                     reply = client.search(**{**body, "collection_name": self.collection})
-                yield [self.hit_of(hit["entity"], str(hit.id)) for hit in (reply[0] if reply else [])[:depth]]
+                yield [self.parse_hit(hit["entity"], str(hit.id)) for hit in (reply[0] if reply else [])[:depth]]
 
     @contextmanager
     def _connection(self) -> "Iterator[MilvusClient]":
@@ -83,7 +83,7 @@ class MilvusCollection(ExistingCollection):
 
         for name in ("pymilvus", "milvus_lite"):  # both log each failed call with its traceback
             logging.getLogger(name).setLevel(logging.CRITICAL)
-        login = {"token": key_in(self.api_key_env)} if self.api_key_env else {}
+        login = {"token": read_api_key(self.api_key_env)} if self.api_key_env else {}
         try:
             client = MilvusClient(self.base_url, timeout=self.timeout_s, **login)
         except MilvusException as error:
@@ -119,5 +119,5 @@ class MilvusCollection(ExistingCollection):
         text = " ".join(str(getattr(error, "message", error)).split())
         # Milvus Lite gives no reason for vectors of another dimension.
         text = text or "it gives no reason. Do your vectors (retriever.embedder) have the dimension of the collection?"
-        key = key_in(self.api_key_env) if self.api_key_env else ""
+        key = read_api_key(self.api_key_env) if self.api_key_env else ""
         return shorten_masked(text.replace(key, HIDDEN) if key else text, _SHOWN_CHARACTERS)

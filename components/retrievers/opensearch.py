@@ -83,7 +83,7 @@ class SearchServer(ExistingIndex):
         async def search(session: Session, row: int) -> list[Json]:
             vector = None if vectors is None else vectors[row].tolist()
             body = fill_template(template, queries[row], vector, depth)
-            return _hits_in((await session.post(body, counted_at=_NO_TOKENS)).content)
+            return _extract_hits((await session.post(body, counted_at=_NO_TOKENS)).content)
 
         path = f"/{quote(self.index, safe=',*')}/_search"
         with closing(self._server.call(path, range(len(queries)), search)) as outcomes:
@@ -94,7 +94,7 @@ class SearchServer(ExistingIndex):
 
     def _hit(self, hit: Json) -> IndexedText:
         source = hit.get("_source") if isinstance(hit, Mapping) else None
-        return self.hit_of(source, hit.get("_id"))
+        return self.parse_hit(source, hit.get("_id"))
 
     @property
     def _server(self) -> Server:
@@ -113,7 +113,7 @@ class SearchServer(ExistingIndex):
         )
 
 
-def _hits_in(content: Json) -> list[Json]:
+def _extract_hits(content: Json) -> list[Json]:
     """Return the hits of a reply. Raises Malformed for another reply, or one that lacks hits of some shards."""
     if not isinstance(content, Mapping) or not isinstance(content.get("hits"), Mapping):
         raise Malformed("the reply has no object `hits`")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from components.errors import ComponentError
 from components.fields import runtime_only
-from components.openai_server.access import key_in
+from components.openai_server.access import read_api_key
 from components.pretrained.model_folder import missing_packages
 from components.records import IndexedText
 from components.retrievers.existing_index import QUERY, TOP_K, VECTOR, ExistingIndex, with_dimensions
@@ -69,12 +69,12 @@ class Pgvector(ExistingIndex):
                 "dsn_env: expected the name of an environment variable that holds the connection string, such as "
                 "PGVECTOR_DSN; the given text is not such a name, and is not shown because it may hold a password"
             )
-        elif not key_in(self.dsn_env):
+        elif not read_api_key(self.dsn_env):
             problems.append(
                 f"dsn_env: the environment variable {self.dsn_env} is not set. Set it "
                 f"(export {self.dsn_env}=postgresql://USER:PASSWORD@HOST/DATABASE), or choose another variable."
             )
-        elif problem := _problem_of(key_in(self.dsn_env)):
+        elif problem := _find_problem(read_api_key(self.dsn_env)):
             problems.append(
                 f"dsn_env: libpq cannot read the connection string in {self.dsn_env}, which is not shown: {problem}"
             )
@@ -135,7 +135,7 @@ class Pgvector(ExistingIndex):
 
         try:
             connection = psycopg.connect(
-                key_in(self.dsn_env), connect_timeout=_CONNECT_TIMEOUT_S, prepare_threshold=None, autocommit=True
+                read_api_key(self.dsn_env), connect_timeout=_CONNECT_TIMEOUT_S, prepare_threshold=None, autocommit=True
             )
         except psycopg.Error as error:
             raise ComponentError(
@@ -149,15 +149,15 @@ class Pgvector(ExistingIndex):
     def _one_line(self, error: Exception) -> str:
         """Return the message of an error without the connection string and its password."""
         text = " ".join(str(error).split())
-        string = key_in(self.dsn_env)
-        if _problem_of(string):
+        string = read_api_key(self.dsn_env)
+        if _find_problem(string):
             return "libpq cannot read the string"
         for secret in sorted(filter(None, [string, *_passwords(string)]), key=len, reverse=True):
             text = text.replace(secret, HIDDEN)
         return shorten_masked(mask_text(text), _SHOWN_CHARACTERS)
 
 
-def _problem_of(string: str) -> str:
+def _find_problem(string: str) -> str:
     """Return why libpq cannot read a connection string, without a part of it; "" if it can, or if psycopg is missing.
 
     libpq ends a password at an unescaped @, /, ... It takes the rest for the host, the port or the database, and quotes

@@ -71,7 +71,7 @@ class QdrantCollection(ExistingCollection):
                     raise ComponentError(
                         f"retriever.request: Qdrant refuses it: {with_dimensions(message, vectors)}"
                     ) from None
-                yield [self.hit_of(point.payload or {}, str(point.id)) for point in reply.points[:depth]]
+                yield [self.parse_hit(point.payload or {}, str(point.id)) for point in reply.points[:depth]]
 
     def _connection(self) -> "AbstractContextManager[QdrantClient]":
         if self.is_local:

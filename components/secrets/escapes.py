@@ -46,11 +46,11 @@ class _Edits:
     ends: list[int]
     sources: list[tuple[int, int]]
 
-    def start_before(self, place: int) -> int:
+    def map_start(self, place: int) -> int:
         """Return the place in the text before of a byte of the result."""
         return self._source(place)[0]
 
-    def end_before(self, place: int) -> int:
+    def map_end(self, place: int) -> int:
         """Return the end in the text before of a part of the result that ends at `place`."""
         return self._source(place - 1)[1]
 
@@ -102,7 +102,7 @@ class EscapedSecrets:
         if usual is raw and b"\\" not in raw:
             return False
         return bool(self._usual.found(usual)) or any(
-            reading.found(reading.undone(raw)) for reading in self._others_for(usual)
+            reading.found(reading.undone(raw)) for reading in self._find_other_readings(usual)
         )
 
     def hide(self, text: str, instead: str) -> str:
@@ -110,11 +110,11 @@ class EscapedSecrets:
         before = raw = text.encode("utf-8", "surrogatepass")
         usual = self._usual.undone(raw)
         raw = self._usual.hide(raw, usual, instead.encode())
-        for reading in self._others_for(usual):
+        for reading in self._find_other_readings(usual):
             raw = reading.hide(raw, reading.undone(raw), instead.encode())
         return text if raw is before else raw.decode("utf-8", "surrogatepass")
 
-    def _others_for(self, usual: bytes) -> "list[_Reading]":
+    def _find_other_readings(self, usual: bytes) -> "list[_Reading]":
         return [reading for reading in self._others if b"\\" in usual and reading.differs(usual)]
 
 
@@ -159,7 +159,7 @@ class _Reading:
         pieces, done = [], 0
         for start, end in _merge_parts(sorted(_occurrences(_searchable(undone), spans))):
             for edits in reversed(layers):
-                start, end = edits.start_before(start), edits.end_before(end)
+                start, end = edits.map_start(start), edits.map_end(end)
             start, end = _whole(raw, *self._with_quotes(raw, start, end))
             if end > done:
                 pieces += [raw[done:start], instead] if start >= done else []

@@ -45,13 +45,13 @@ _FETCHED = re.compile(r"\$\w+|\$\{\w+\}|\$\((?!\s*(?:echo|printf)\b).*|`(?!\s*(?
 """Values that are read when the line runs, or the next option."""
 
 _FETCHES = re.compile(r"[$`]")
-"""Substitutions in a line of a script, which `secret_in` examines more closely."""
+"""Substitutions in a line of a script, which `describe_secret` examines more closely."""
 
 _IN_ADDRESS = re.compile(r"://[^/\s:@]*:(?!\$)[^/\s@]+@")
 _IN_HEADER = re.compile(r"""\b(?:Bearer|Basic|(?:X-)?API-?Key:)\s+(?!["'$])[^\s"']+""", re.IGNORECASE)
 
 
-def secret_in(text: str) -> str:
+def describe_secret(text: str) -> str:
     """Describe the secret in a line of a script without repeating it; "" if it seems to contain none."""
     for given in _GIVEN.finditer(text):
         name = given["set"] or given["option"] or given["told"] or given["read"]

@@ -86,7 +86,7 @@ def secret_forms(environment: Mapping[str, str]) -> tuple[str, ...]:
     """Return all encodings of all secrets in an environment, the longest first."""
     forms: set[str] = set()
     for name, value in environment.items():
-        for secret in _secrets_in(name, value):
+        for secret in _find_secrets(name, value):
             forms |= encoded_forms(secret)
     return tuple(sorted(forms, key=lambda form: (-len(form), form)))
 
@@ -106,11 +106,11 @@ def find_variables(text: str) -> Iterator[str]:
 
 @lru_cache(1024)
 def _forms_and_escaped(name: str, value: str, _is_marked: bool) -> tuple[list[str], EscapedSecrets]:
-    forms = [form for secret in _secrets_in(name, value) for form in encoded_forms(secret)]
+    forms = [form for secret in _find_secrets(name, value) for form in encoded_forms(secret)]
     return forms, EscapedSecrets(forms)
 
 
-def _secrets_in(name: str, value: str) -> Iterator[str]:
+def _find_secrets(name: str, value: str) -> Iterator[str]:
     value = value.strip()
     is_marked = name in _marked
     is_named = is_marked or (looks_random(value) if is_doubtful(name) else names_secret(name))
@@ -230,7 +230,7 @@ def _secrets_in_json(name: str, value: str) -> Iterator[str]:
         elif isinstance(each, list):
             inner += [(name, item) for item in each]
         elif isinstance(each, str) and each != value:
-            yield from _secrets_in(name, each)
+            yield from _find_secrets(name, each)
             if all_count and looks_random(each):
                 yield each
             if names_secret(name) and (pair := _decode_pair(each)):  # "auth" in the settings of Docker

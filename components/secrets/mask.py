@@ -105,11 +105,11 @@ class Mask:
 
 def current_mask() -> Mask:
     """Return the mask for the current environment. Reuse it for many texts."""
-    return _mask_for(frozenset(os.environ.items()), marked_variables())
+    return _build_mask(frozenset(os.environ.items()), marked_variables())
 
 
 @lru_cache(4)
-def _mask_for(environment: frozenset[tuple[str, str]], _marked: frozenset[str]) -> Mask:
+def _build_mask(environment: frozenset[tuple[str, str]], _marked: frozenset[str]) -> Mask:
     return Mask(secret_forms(dict(environment)))
 
 

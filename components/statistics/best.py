@@ -91,7 +91,7 @@ def within_standard_error(cells: Contributions) -> NDArray[np.bool_]:
     Source: the 1 SE rule of Breiman, Friedman, Olshen & Stone 1984, "Classification and Regression Trees", section
     3.4.3, with the error of the paired difference.
     """
-    differences = cells.differences_from(0, range(len(cells.values)))
+    differences = cells.subtract_cell(0, range(len(cells.values)))
     errors = chance.standard_errors(differences) if cells.has_spread else 0.0
     is_near: NDArray[np.bool_] = np.abs(differences.values) <= errors
     is_near[0] = True
@@ -149,10 +149,10 @@ class _SignChanges:
         self._sums, self._weighted_sums = np.hsplit(resampled, 2)
 
     def sizes(self, cell: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
-        return chance.observed_sizes(self._cells.differences_from(cell, others))
+        return chance.observed_sizes(self._cells.subtract_cell(cell, others))
 
     def by_chance(self, cell: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
-        differences = self._cells.differences_from(cell, others)
+        differences = self._cells.subtract_cell(cell, others)
         sums, weighted_sums = (
             resampled[:, others] - resampled[:, [cell]] for resampled in (self._sums, self._weighted_sums)
         )
@@ -165,10 +165,10 @@ class _Redraws:
         self._draws = list(counts(cells.n_clusters, n_resamples, seed))
 
     def sizes(self, cell: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
-        return chance.distances(self._cells.differences_from(cell, others))
+        return chance.distances(self._cells.subtract_cell(cell, others))
 
     def by_chance(self, cell: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
-        return chance.resample_clusters(self._cells.differences_from(cell, others), self._draws)
+        return chance.resample_clusters(self._cells.subtract_cell(cell, others), self._draws)
 
 
 def _floors(cells: Contributions) -> NDArray[np.float64]:
@@ -177,7 +177,7 @@ def _floors(cells: Contributions) -> NDArray[np.float64]:
     The floors of a cell against itself or an equal cell have no effect, because their distance is 0.
     """
     every = np.arange(len(cells.values))
-    return np.array([chance.floors(cells.differences_from(cell, every)) for cell in range(len(every))])
+    return np.array([chance.floors(cells.subtract_cell(cell, every)) for cell in range(len(every))])
 
 
 def _distances(measure: BestMeasure, n_cells: int) -> NDArray[np.float64]:

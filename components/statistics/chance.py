@@ -62,7 +62,7 @@ def errors_as_one_stratum(differences: Contributions) -> NDArray[np.float64]:
     return errors
 
 
-def sizes_in(units: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+def scale_sizes(units: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return absolute sizes per unit: 0 for a size of 0, infinite for another size without spread."""
     absolute = np.abs(sizes)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -106,12 +106,12 @@ def standardize_sums(
     moved = np.abs(sums) > TOLERANCE * np.abs(differences.total).sum(axis=0)
     n_clusters = differences.n_clusters
     errors = np.sqrt(remainder * n_clusters / max(1, n_clusters - 1))
-    return sizes_in(errors, np.where(moved & (squares > 0.0), sums, 0.0))
+    return scale_sizes(errors, np.where(moved & (squares > 0.0), sums, 0.0))
 
 
 def distances(differences: Contributions) -> NDArray[np.float64]:
     """Return the sizes of the differences in standard errors, float64[n]."""
-    return sizes_in(standard_errors(differences), differences.values)
+    return scale_sizes(standard_errors(differences), differences.values)
 
 
 def resample_clusters(differences: Contributions, draws: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
@@ -178,7 +178,7 @@ def _heavier_tail(
     variances[variances <= TOLERANCE * squares] = 0.0  # a variance that cancels leaves a rounding error
     # A long tail raises the standard error with the gain, so gains against it are larger in standard errors.
     against_tail = np.where((centred**3).sum(axis=0) > 0.0, -gains, gains)
-    one_sided = np.where(against_tail > 0.0, sizes_in(np.sqrt(variances), against_tail), 0.0)
+    one_sided = np.where(against_tail > 0.0, scale_sizes(np.sqrt(variances), against_tail), 0.0)
     return np.maximum(one_sided, np.roll(one_sided, 1, axis=0))
 
 

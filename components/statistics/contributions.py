@@ -115,7 +115,7 @@ class Contributions:
         bounds = np.where(sizes > 0.0, self.bound[:, np.newaxis], 0.0) * sizes
         return replace(self, values=values, total=total, centred=centred, bound=bounds.sum(axis=0) / 2)
 
-    def differences_from(self, cell: int, others: Sequence[int] | NDArray[np.int64]) -> "Contributions":
+    def subtract_cell(self, cell: int, others: Sequence[int] | NDArray[np.int64]) -> "Contributions":
         """Return the contributions to the differences between `others` and one cell. Differences from rounding are set
         to 0.
         """

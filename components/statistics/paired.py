@@ -61,7 +61,7 @@ class PairedTest:
         n_others = scores.statistics.shape[1] - 1
         if not scores.n_samples:
             return [Comparison(0, 0)] * n_others
-        differences = contributions(scores).differences_from(0, range(1, n_others + 1))
+        differences = contributions(scores).subtract_cell(0, range(1, n_others + 1))
         swapped = chance.resample_signs(differences, self._swaps(differences))
         p = _p(chance.observed_sizes(differences), swapped)
         errors = chance.standard_errors(differences)

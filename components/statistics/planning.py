@@ -89,7 +89,7 @@ def measured_precision(scores: SampleScores, *, larger_is_better: bool) -> Preci
     ahead = cells.values if larger_is_better else -cells.values
     order = np.argsort(-ahead, kind="stable")
     best, others = int(order[0]), order[1:]
-    errors = chance.standard_errors(cells.differences_from(best, others))
+    errors = chance.standard_errors(cells.subtract_cell(best, others))
     others, errors = others[errors > 0], errors[errors > 0]
     if not others.size:
         return None

@@ -53,7 +53,7 @@ def _scripts(texts: Iterable[str]) -> Counter[str]:
     letters = Counter(character for text in texts for character in text if character.isalpha())
     scripts: Counter[str] = Counter()
     for character, n in letters.items():
-        scripts[_script_of(character)] += n
+        scripts[_detect_script(character)] += n
     return Counter(
         {name: n if name in ("han", "kana") else -(-n // _CHARACTERS_OF_A_WORD) for name, n in scripts.items()}
         | ({"hangul": scripts["hangul"]} if scripts["hangul"] else {})
@@ -61,7 +61,7 @@ def _scripts(texts: Iterable[str]) -> Counter[str]:
 
 
 @cache
-def _script_of(character: str) -> str:
+def _detect_script(character: str) -> str:
     name = unicodedata.name(character, "").lower()
     if name.startswith("cjk"):
         return "han"

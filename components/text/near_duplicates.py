@@ -96,9 +96,9 @@ class _Similarities:
 
     def measure(self, one: int, other: int) -> float:
         """Return the similarity of two texts."""
-        return jaccard(self._shingles_of(one), self._shingles_of(other))
+        return jaccard(self._get_shingles(one), self._get_shingles(other))
 
-    def _shingles_of(self, row: int) -> Shingles:
+    def _get_shingles(self, row: int) -> Shingles:
         if row not in self._shingles:
             shingles = hash_shingles(self._texts[row])
             while self._shingles and self._n_cached + len(shingles) > _MAX_CACHED:

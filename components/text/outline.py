@@ -54,6 +54,6 @@ class Outline:
         number = bisect_right(self._starts, position) - 1
         return self.sections[number] if number >= 0 else Section(0, 0, (), 0)
 
-    def headings_at(self, position: int) -> tuple[str, ...]:
+    def find_headings(self, position: int) -> tuple[str, ...]:
         """Return the headings above a character."""
         return self.at(position).headings

@@ -62,7 +62,7 @@ class SharedPassages:
         none = np.empty(0, dtype=np.uint64)
         self._passage_runs, ids = np.unique(np.concatenate([none, *runs]), return_inverse=True)
         self._runs = np.split(ids, np.cumsum([len(row) for row in runs]))
-        self._may_be_passage_run = _table_of(self._passage_runs)
+        self._may_be_passage_run = _build_table(self._passage_runs)
         self._documents: list[Ints] = []
         self._matched_runs: list[Ints] = []
         self._n_documents = 0
@@ -209,7 +209,7 @@ def _hashes(codes: NDArray[np.uint32]) -> Hashes:
     return hashes
 
 
-def _table_of(hashes: Hashes) -> NDArray[np.bool_]:
+def _build_table(hashes: Hashes) -> NDArray[np.bool_]:
     """Return the last bits that occur among the hashes. This lookup rejects most other hashes without a search."""
     table = np.zeros(1 << max(10, (16 * len(hashes)).bit_length()), dtype=bool)
     table[hashes & np.uint64(len(table) - 1)] = True

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 def fill(template: str, values: Mapping[str, str]) -> str:
     """Replace every placeholder such as {question} in one pass, so that braces inside a value stay unchanged."""
-    return _pattern_of(tuple(values)).sub(lambda found: values[found.group()], template)
+    return _build_pattern(tuple(values)).sub(lambda found: values[found.group()], template)
 
 
 def missing_placeholders(name: str, template: str, placeholders: Sequence[str]) -> list[str]:
@@ -17,5 +17,5 @@ def missing_placeholders(name: str, template: str, placeholders: Sequence[str]) 
 
 
 @lru_cache(maxsize=100)
-def _pattern_of(placeholders: tuple[str, ...]) -> re.Pattern[str]:
+def _build_pattern(placeholders: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(map(re.escape, placeholders)))

@@ -13,7 +13,7 @@ from typing import ClassVar
 from components.records import Words
 from components.text.normalize import index_term
 from components.tokenizers.composed_text import HAN, find_words, marks
-from components.tokenizers.places import Place, words_at
+from components.tokenizers.places import Place, slice_words
 
 _JAPANESE = "\u3005\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9d"
 """Both syllabaries, with their marks of repetition and length."""
@@ -68,4 +68,4 @@ def _bigrams(text: str) -> Words:
         else:
             characters = [character.span() for character in _character().finditer(text, start, end)]
             spans.extend([(first, last) for (first, _), (_, last) in pairwise(characters)] or [(start, end)])
-    return words_at(text, spans)
+    return slice_words(text, spans)

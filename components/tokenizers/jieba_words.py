@@ -93,7 +93,7 @@ class JiebaWords:
 
     def token_ends(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
         """Return the character offsets where the words end, int32."""
-        return [ends_of(_cut(text, self.hmm)) for text in texts]
+        return [compute_ends(_cut(text, self.hmm)) for text in texts]
 
     def words(self, texts: Sequence[str]) -> Iterator[Words]:
         """Yield the words of each text."""
@@ -104,7 +104,7 @@ class JiebaWords:
         return index_term(token)
 
 
-def ends_of(tokens: Sequence[str]) -> NDArray[np.int32]:
+def compute_ends(tokens: Sequence[str]) -> NDArray[np.int32]:
     """Return the character offsets where consecutive tokens end, int32[n_tokens]."""
     lengths = np.fromiter(map(len, tokens), dtype=np.int32, count=len(tokens))
     return np.cumsum(lengths, dtype=np.int32)
@@ -112,5 +112,5 @@ def ends_of(tokens: Sequence[str]) -> NDArray[np.int32]:
 
 def words_with_places(words: Sequence[str]) -> Words:
     """Return words that follow one another without gaps, with their offsets."""
-    ends = ends_of(words)
+    ends = compute_ends(words)
     return Words(words, np.append(np.int32(0), ends[:-1]).astype(np.int32)[: len(words)], ends)

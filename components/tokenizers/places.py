@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from components.records import Words
 from components.text.normalize import index_term
 from components.tokenizers.composed_text import find_words, word_letters
-from components.tokenizers.jieba_words import ends_of
+from components.tokenizers.jieba_words import compute_ends
 
 Place = tuple[int, int]
 """Characters [start, end) of a text."""
@@ -26,15 +26,15 @@ class AnalysedWords(ABC):
 
     def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
         """Return the words of each text; joined, they equal the text."""
-        return [pieces_at(text, self.places(text)) for text in texts]
+        return [slice_pieces(text, self.places(text)) for text in texts]
 
     def token_ends(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
         """Return the character offsets where the words end, int32."""
-        return [ends_of(words) for words in self.tokenize(texts)]
+        return [compute_ends(words) for words in self.tokenize(texts)]
 
     def words(self, texts: Sequence[str]) -> Iterator[Words]:
         """Yield the words of each text."""
-        return find_words(texts, lambda text: words_at(text, self.places(text)))
+        return find_words(texts, lambda text: slice_words(text, self.places(text)))
 
     def normalize(self, token: str) -> str:
         """Return the word in NFKC and lower case; "" for whitespace and punctuation."""
@@ -43,7 +43,7 @@ class AnalysedWords(ABC):
 
 def spaced_words(text: str) -> Words:
     """Return the runs of letters and digits, with the points, commas and apostrophes inside them."""
-    return words_at(text, [word.span() for word in _spaced_word().finditer(text)])
+    return slice_words(text, [word.span() for word in _spaced_word().finditer(text)])
 
 
 @cache
@@ -52,13 +52,13 @@ def _spaced_word() -> "re.Pattern[str]":
     return re.compile(rf"{letters}(?:[.,'’]{letters})*")
 
 
-def words_at(text: str, places: Sequence[Place]) -> Words:
+def slice_words(text: str, places: Sequence[Place]) -> Words:
     """Return the words at these places."""
     bounds = np.array(places, dtype=np.int32).reshape(-1, 2)
     return Words([text[start:end] for start, end in places], bounds[:, 0], bounds[:, 1])
 
 
-def pieces_at(text: str, places: Sequence[Place]) -> list[str]:
+def slice_pieces(text: str, places: Sequence[Place]) -> list[str]:
     """Return the words at places that do not overlap, and the single characters between them; joined, they equal the
     text.
     """

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.tokenizers.composed_text import word_letters
-from components.tokenizers.jieba_words import ends_of
-from components.tokenizers.places import Place, pieces_at
+from components.tokenizers.jieba_words import compute_ends
+from components.tokenizers.places import Place, slice_pieces
 
 
 def word_spans(text: str) -> list[Place]:
@@ -35,8 +35,8 @@ class PlainWords:
 
     def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
         """Return the words of each text; joined, they equal the text."""
-        return [pieces_at(text, word_spans(text)) for text in texts]
+        return [slice_pieces(text, word_spans(text)) for text in texts]
 
     def token_ends(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
         """Return the character offsets where the words end, int32."""
-        return [ends_of(words) for words in self.tokenize(texts)]
+        return [compute_ends(words) for words in self.tokenize(texts)]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from components.records import Words
 from components.text.normalize import index_term
 from components.tokenizers.composed_text import find_words
-from components.tokenizers.jieba_words import ends_of, words_with_places
+from components.tokenizers.jieba_words import compute_ends, words_with_places
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class RjiebaWords:
 
     def token_ends(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
         """Return the character offsets where the words end, int32."""
-        return [ends_of(words) for words in self.tokenize(texts)]
+        return [compute_ends(words) for words in self.tokenize(texts)]
 
     def words(self, texts: Sequence[str]) -> Iterator[Words]:
         """Yield the words of each text."""

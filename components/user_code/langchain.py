@@ -49,7 +49,7 @@ def runnable_problems(
     return unknown + (_chain_problems(target, question_key, history_key) if group == "pipeline" else [])
 
 
-def runnable_at(path: str, parameters: Parameters) -> "tuple[Runnable[Any, Any], Parameters]":
+def load_runnable(path: str, parameters: Parameters) -> "tuple[Runnable[Any, Any], Parameters]":
     """Return a Runnable, and the parameters for its configurable fields.
 
     A function that returns a Runnable is called with the parameters, and none are left. Raises ComponentError if the
@@ -74,7 +74,7 @@ def chain_answering(
 
     Raises ComponentError if the path names no chain with these keys.
     """
-    runnable, configurable = runnable_at(path, parameters)
+    runnable, configurable = load_runnable(path, parameters)
     for problem in _chain_problems(runnable, question_key, history_key):
         raise ComponentError(f"{path}: {problem}")
     question_key, history_key = _input_keys(runnable, question_key, history_key)
@@ -93,7 +93,7 @@ def retriever_searching(path: str, parameters: Parameters) -> Callable[[str], ob
 
     Raises ComponentError if the path names no Runnable.
     """
-    runnable, configurable = runnable_at(path, parameters)
+    runnable, configurable = load_runnable(path, parameters)
     config: Any = {"configurable": dict(configurable)}
 
     def search(query: str) -> object:

@@ -33,7 +33,7 @@ def engine_problems(path: str, parameters: Parameters, group: str) -> list[str]:
     return []
 
 
-def engine_at(path: str, parameters: Parameters, group: str) -> Any:
+def load_engine(path: str, parameters: Parameters, group: str) -> Any:
     """Return the engine. A function that returns one is called with the parameters.
 
     Raises ComponentError if the path cannot be imported, or does not lead to an engine of `group`.
@@ -57,7 +57,7 @@ def engine_answering(path: str, parameters: Parameters) -> Callable[[str, list[d
     """
     from llama_index.core.query_engine import CustomQueryEngine
 
-    engine = engine_at(path, parameters, "pipeline")
+    engine = load_engine(path, parameters, "pipeline")
 
     def answer(question: str, history: list[dict[str, str]]) -> object:
         response = engine.query(question)
@@ -81,7 +81,7 @@ def engine_searching(path: str, parameters: Parameters) -> Callable[[str], objec
     """
     from llama_index.core import QueryBundle
 
-    engine = engine_at(path, parameters, "retriever")
+    engine = load_engine(path, parameters, "retriever")
 
     return lambda query: [_passage(node) for node in engine.retrieve(QueryBundle(query))]
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.loading import loading
-from components.vector_indexes.mapped import blocks_at
+from components.vector_indexes.mapped import read_rows_in_blocks
 
 _SEED = 0
 
@@ -19,7 +19,7 @@ def sample_vectors(vectors: NDArray[np.float32], n: int) -> NDArray[np.float32]:
     chosen = np.random.default_rng(_SEED).choice(len(vectors), n, replace=False)
     sample = np.empty((n, vectors.shape[1]), dtype=np.float32)
     first = 0
-    for block in blocks_at(vectors, np.sort(chosen)):
+    for block in read_rows_in_blocks(vectors, np.sort(chosen)):
         sample[first : first + len(block)] = block
         first += len(block)
     return sample

@@ -16,7 +16,7 @@ from components.records import Hits
 from components.text.ranking import empty_hits
 from components.vector_indexes.building import one_thread, sample_vectors
 from components.vector_indexes.exact import best
-from components.vector_indexes.mapped import blocks_at, release, row_blocks, write_rows
+from components.vector_indexes.mapped import read_rows_in_blocks, release, row_blocks, write_rows
 from components.vector_indexes.similarity import BEYOND, rank
 
 _N_ITERATIONS = 20
@@ -76,7 +76,7 @@ class IvfFlat:
             "centroids": centroids,
             "first": first.astype(np.int64),
             "rows": rows,
-            "vectors": write_rows(place / "vectors.npy", blocks_at(vectors, rows), vectors.shape[1]),
+            "vectors": write_rows(place / "vectors.npy", read_rows_in_blocks(vectors, rows), vectors.shape[1]),
         }
 
     def _centroids(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -31,7 +31,7 @@ def row_blocks(rows: NDArray[T]) -> Iterator[NDArray[T]]:
         release(rows)
 
 
-def blocks_at(rows: NDArray[T], positions: NDArray[np.integer]) -> Iterator[NDArray[T]]:
+def read_rows_in_blocks(rows: NDArray[T], positions: NDArray[np.integer]) -> Iterator[NDArray[T]]:
     """Yield the rows at the given positions, in that order, in blocks.
 
     The rows of a block are read in file order: each read brings up to a megabyte into memory, which neighbouring reads

@@ -18,7 +18,7 @@ from components.errors import ComponentError
 from components.openai_server.limiter import Tokens, current_limiter
 from components.protocols import LLM, AnswersFrom
 from components.records import Answer, AnswerState, Request
-from runner.engine.checked_answers import validate_answers, without_secrets_in
+from runner.engine.checked_answers import hide_secrets, validate_answers
 from runner.engine.identity import describe, hash_description
 from runner.engine.plugins.plugin_loading import code_class
 from runner.engine.source_code import model_code, package_code, require_equal_files
@@ -148,7 +148,7 @@ class Asker:
         """
         unanswered = dict(requests)
         if requests:
-            generated = without_secrets_in(
+            generated = hide_secrets(
                 self._generate([replace(request, id=key) for key, request in requests.items()]), self._hidden_in
             )
             # An answer that may have cost money is stored immediately.

@@ -73,7 +73,7 @@ def _excerpt(value: object) -> str:
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
 
 
-def without_secrets_in(
+def hide_secrets(
     answers: Iterator[Answer], hidden: MutableMapping[str, Sequence[str]] | None = None
 ) -> Iterator[Answer]:
     """Yield the answers without the secrets of the environment. An answer without a secret is yielded unchanged.

@@ -57,7 +57,7 @@ def _describe_component(component: object, without: Collection[str], code_of: Co
         raise broken_contract(
             component, "other classes may have the same name, so no key can identify it", "Define it in a module"
         )
-    content = _content_of(component)
+    content = _hash_content(component)
     for name in _meaningful_fields(component):
         if name not in without and not (content and _names_folder(component, name)):
             described[f"field {name}"] = describe(getattr(component, name), code_of=code_of)
@@ -76,7 +76,7 @@ def _hidden_versions(cls: type) -> dict[str, Json]:
     return {f"{base.__module__}.{base.__qualname__}": vars(base)["version"] for base in versioned if is_ours(base)}
 
 
-def _content_of(component: object) -> str:
+def _hash_content(component: object) -> str:
     """Return the hash of the files that a component reads. "" for a component without `content_hash`."""
     with named_errors(component, "content_hash failed", "Fix the class or the files that it reads"):
         content: object = identify_files(component, "content_hash") if hasattr(component, "content_hash") else ""

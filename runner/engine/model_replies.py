@@ -41,7 +41,7 @@ def replies_name(llm: LLM, purpose: str, store: Store) -> str:
     return hash_description([key, changed]) if changed else key
 
 
-def asker_for(llm: LLM, purpose: str, store: Store, report: Report = lambda done, total: None) -> Asker:
+def build_asker(llm: LLM, purpose: str, store: Store, report: Report = lambda done, total: None) -> Asker:
     """Return the Asker of a model for one purpose, which stores replies and records what a user's model opens."""
     name = replies_name(llm, purpose, store)
     recorded = set[str]()

@@ -26,7 +26,7 @@ class OtherVersions:
 
 def count_other_versions(stages: Iterable[AnyStage], store: Store) -> OtherVersions:
     """Count the results in the folder of the store that other versions computed. Fetches no results from a bucket."""
-    versions_by_stage = {stage: changed_versions(store.versions_of(stage.kind, stage.key)) for stage in stages}
+    versions_by_stage = {stage: changed_versions(store.library_versions(stage.kind, stage.key)) for stage in stages}
     differing = {stage: versions for stage, versions in versions_by_stage.items() if versions}
     packages = Counter(each for versions in differing.values() for each in versions.items())
     return OtherVersions(len(differing), dict(packages), tuple(dict.fromkeys(stage.kind for stage in differing)))
@@ -45,7 +45,7 @@ def outdated_stages(stages: Iterable[AnyStage], kinds: Collection[str], store: S
         is_cached = store.is_cached(stage.kind, stage.key)
         is_named = is_cached and (stage.kind in kinds or ALL in kinds)
         if any(input_stage.key in reached for input_stage in stage.inputs) or (
-            is_named and changed_versions(store.versions_of(stage.kind, stage.key))
+            is_named and changed_versions(store.library_versions(stage.kind, stage.key))
         ):
             reached.add(stage.key)
             cached += [stage] if is_cached else []

@@ -109,7 +109,7 @@ class PersistentWorkers:
         workers stop.
         """
         self._watch = watch
-        schedule = _Schedule(order, self._workers_for({stage.key: stage for stage in order}), self._steering)
+        schedule = _Schedule(order, self._get_workers({stage.key: stage for stage in order}), self._steering)
         try:
             yield schedule.yield_outcomes()
         finally:
@@ -118,7 +118,7 @@ class PersistentWorkers:
             else:
                 self._stop()
 
-    def _workers_for(self, stages: Stages) -> Workers:
+    def _get_workers(self, stages: Stages) -> Workers:
         if self._workers is None or not self._workers.extend(stages):
             self._stop()
             start = self._executor.start

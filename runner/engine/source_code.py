@@ -78,4 +78,4 @@ def hash_code(package: str) -> str:
     The files are those that this process loaded for a run, otherwise the installed ones.
     """
     snapshot = find_loaded(package)
-    return snapshot.digest_of(package) if snapshot else installed_digest(package)
+    return snapshot.get_digest(package) if snapshot else installed_digest(package)

@@ -15,7 +15,7 @@ from runner.engine.ask import Asker, Asking, Report
 from runner.engine.cache import Cache
 from runner.engine.codecs import Parts
 from runner.engine.edited_models import record_code
-from runner.engine.model_replies import asker_for
+from runner.engine.model_replies import build_asker
 from runner.engine.stage import AnyStage, Stage
 from runner.engine.store import Store, StoredResult
 from runner.engine.store.held_locks import LimiterUnderLock
@@ -77,7 +77,7 @@ class Run:
         metric.
         """
         record_code(llm, purpose, self._store)
-        asker = asker_for(llm, purpose, self._store, self.report)
+        asker = build_asker(llm, purpose, self._store, self.report)
         self._askers.append(asker)
         return asker
 

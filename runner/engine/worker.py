@@ -332,13 +332,13 @@ def read_cached(stage: Stage[T], store: Store, read: Callable[[StoredResult], R]
     """
     for _ in range(_N_TRIES - 1):
         try:
-            return _read_from(find_or_make(stage, store, limiter), read)
+            return _read_entry(find_or_make(stage, store, limiter), read)
         except DamagedEntryError:
             Worker(store, limiter).run_or_raise(stage, contents=True)
-    return _read_from(find_or_make(stage, store, limiter), read)
+    return _read_entry(find_or_make(stage, store, limiter), read)
 
 
-def _read_from(entry: StoredResult, read: Callable[[StoredResult], R]) -> R:
+def _read_entry(entry: StoredResult, read: Callable[[StoredResult], R]) -> R:
     with entry.as_damage():
         return read(entry)
 

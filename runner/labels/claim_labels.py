@@ -22,7 +22,7 @@ from components.judges.claim_replies import Support
 from components.limits import expected_one_of
 from components.records import JudgeInput
 from runner.console.spreadsheet_cells import escape
-from runner.labels.label_files import answer_in_record, controls_in, csv_records
+from runner.labels.label_files import answer_in_record, csv_records, iterate_controls
 
 _EXPECTED = (
     'claims with "question", "passages", "claim" and "verdict" (supported, contradicted or neither), as JSON Lines '
@@ -88,7 +88,7 @@ def _read_label_studio(file: Path) -> _Rows:
         counts = Counter(
             _verdict(choice, location)
             for annotation in as_list(record.get("annotations") or [], location)
-            for name, value in controls_in(as_record(annotation, location), location)
+            for name, value in iterate_controls(as_record(annotation, location), location)
             if name == _VERDICT
             for choice in as_list(value.get("choices"), location)
         )

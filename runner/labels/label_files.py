@@ -172,7 +172,7 @@ def _read_label_studio(file: Path) -> Iterator[LabelledItem]:
 
 def _grades(annotation: Record, location: str) -> Iterator[tuple[str, int]]:
     """Yield (metric, grade) of every control in an annotation that holds choices, a rating or a number."""
-    for name, value in controls_in(annotation, location):
+    for name, value in iterate_controls(annotation, location):
         for kind in ("choices", "rating", "number"):
             if kind in value:
                 yield name, _grade(_single_choice(value[kind], location), location)
@@ -180,12 +180,12 @@ def _grades(annotation: Record, location: str) -> Iterator[tuple[str, int]]:
 
 def _reasons(annotation: Record, location: str) -> Iterator[tuple[str, str]]:
     """Yield (metric, reason) of every filled-in text area for reasons in an annotation."""
-    for name, value in controls_in(annotation, location):
+    for name, value in iterate_controls(annotation, location):
         if name.startswith(_REASON_CONTROL) and (reason := "\n".join(optional_texts(value, "text", location))):
             yield name.removeprefix(_REASON_CONTROL), reason
 
 
-def controls_in(annotation: Record, location: str) -> Iterator[tuple[str, Record]]:
+def iterate_controls(annotation: Record, location: str) -> Iterator[tuple[str, Record]]:
     """Yield the name and the value of every control; nothing for a cancelled annotation."""
     if annotation.get("was_cancelled"):
         return

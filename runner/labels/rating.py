@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from components.clusters import component_ids
 from components.judges.graded import Graded
 from components.records import ScoreState
-from runner.engine.model_replies import asker_for
+from runner.engine.model_replies import build_asker
 from runner.engine.store import Store
 from runner.labels.label_files import NOT_APPLICABLE, LabelledItem
 from runner.pipeline.scoring.judging import judge_purpose
@@ -41,7 +41,7 @@ def rate_items(grader: Graded, items: Sequence[LabelledItem], store: Store) -> l
         for item, question in zip(items, number_questions(items), strict=True)
         if grader.name in item.labels
     ]
-    ask = asker_for(grader.llm, judge_purpose(grader), store)
+    ask = build_asker(grader.llm, judge_purpose(grader), store)
     prepared = grader.prepare([item.judged.sample for item, _ in labelled], ask)
     judgements = grader.judge([item.judged for item, _ in labelled], prepared, ask)
     scores = judgements.scores[grader.name]

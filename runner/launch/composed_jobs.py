@@ -201,7 +201,7 @@ class _Composition:
 
     def value(self, key: str) -> Json:
         """Return the plain value at a dotted key that exists."""
-        return _value_at(self._task, key)
+        return _get_value(self._task, key)
 
     def with_values(self, values: Sequence[Override]) -> tuple[dict[str, Json], dict[str, Json]]:
         """Return the configuration with these values, resolved and unresolved. Raises OmegaConfBaseException for a
@@ -210,7 +210,7 @@ class _Composition:
         Values are set in place and restored, which takes a tenth of the time of a copy. If nodes appear or disappear, a
         copy is used.
         """
-        old_values = [(override.key_or_group, _value_at(self._task, override.key_or_group)) for override in values]
+        old_values = [(override.key_or_group, _get_value(self._task, override.key_or_group)) for override in values]
         if any(old_value is _NO_VALUE for _, old_value in old_values) or any(
             isinstance(each.value(), dict | list) for each in values
         ):
@@ -357,7 +357,7 @@ def _replace_value(config: dict[str, Json], path: Sequence[str], value: Json) ->
     return {**config, name: _replace_value(config[name], below, value) if below else value}
 
 
-def _value_at(config: DictConfig, key: str) -> Json:
+def _get_value(config: DictConfig, key: str) -> Json:
     """Return the plain value at a dotted key, interpolations unresolved; `_NO_VALUE` if it does not exist."""
     node: Json = config
     for name in key.split("."):

@@ -97,7 +97,7 @@ def _preset_schema(writer: "_Writer", options: Mapping[str, Sequence[str]]) -> S
 def _option_schema(writer: "_Writer", kind: Annotation, options: Mapping[str, Sequence[str]]) -> Schema:
     defaults = {"defaults": _defaults(options)}
     nodes = {_dotted_path(cls): writer.describe_node(cls, defaults) for cls in _find_classes(kind)}
-    return _any_class_schema(nodes, is_open=any(map(_is_protocol, _kinds_in(kind))))
+    return _any_class_schema(nodes, is_open=any(map(_is_protocol, _list_kinds(kind))))
 
 
 def _sweeper(writer: "_Writer") -> Schema:
@@ -147,7 +147,9 @@ class _Writer:
         """Return the schema of every field of a dataclass."""
         hints = get_type_hints(cls)
         fields = [field for field in dataclasses.fields(cls) if field.init]
-        return {field.name: {**_describe_field(cls, field), **self._schema_of(hints[field.name])} for field in fields}
+        return {
+            field.name: {**_describe_field(cls, field), **self._build_schema(hints[field.name])} for field in fields
+        }
 
     def describe_node(self, cls: type, more: Mapping[str, Json]) -> Schema:
         """Return the schema of a node of a class, with `more` properties. All fields may be missing."""
@@ -159,14 +161,14 @@ class _Writer:
             "additionalProperties": False,
         }
 
-    def _schema_of(self, kind: Annotation) -> Schema:
+    def _build_schema(self, kind: Annotation) -> Schema:
         """Return the schema of an annotation. Hydra may fill in any value that is not a string."""
         if kind is str:
             return {"type": "string"}
-        options = _kinds_in(kind)
+        options = _list_kinds(kind)
         components = tuple(each for each in options if _is_node(each))
         plain = [self._value_schema(each) for each in options if each not in components]
-        nodes = [self._reference_to(components)] if components else []
+        nodes = [self._build_reference(components)] if components else []
         return {"anyOf": [*plain, *nodes, {"$ref": "#/$defs/reference"}]}
 
     def _value_schema(self, kind: Annotation) -> Schema:
@@ -174,14 +176,14 @@ class _Writer:
             return {"type": "null"}
         origin: Annotation = get_origin(kind)
         if origin in (tuple, list):
-            return {"type": "array", "items": self._schema_of(get_args(kind)[0])}
+            return {"type": "array", "items": self._build_schema(get_args(kind)[0])}
         if origin in (dict, Mapping):
-            return {"type": "object", "additionalProperties": self._schema_of(get_args(kind)[1])}
+            return {"type": "object", "additionalProperties": self._build_schema(get_args(kind)[1])}
         if isinstance(kind, type) and issubclass(kind, Enum):
             return {"enum": [member.value for member in kind]}
         return _PLAIN.get(kind, {"type": "string"})
 
-    def _reference_to(self, kinds: Sequence[type]) -> Schema:
+    def _build_reference(self, kinds: Sequence[type]) -> Schema:
         """Return a reference to the definition of a node that has one of these kinds."""
         name = "_or_".join(kind.__name__ for kind in kinds)
         if name not in self.definitions:
@@ -221,7 +223,7 @@ def _dotted_path(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
-def _kinds_in(kind: Annotation) -> tuple[Annotation, ...]:
+def _list_kinds(kind: Annotation) -> tuple[Annotation, ...]:
     """Return the types of a union, or the type itself."""
     origin: Annotation = get_origin(kind)
     return get_args(kind) if origin in (typing.Union, types.UnionType) else (kind,)
@@ -236,7 +238,7 @@ def _is_node(kind: Annotation) -> bool:
 def _find_classes(kind: Annotation) -> list[type]:
     """Return the classes that a node of this kind may name: the settings themselves, or the components of a role."""
     classes: list[type] = []
-    for each in _kinds_in(kind):
+    for each in _list_kinds(kind):
         candidates = _executors() if each is Executor else _components()
         classes += [cls for cls in candidates if _implements(cls, each)] if _is_protocol(each) else [each]
     return list(dict.fromkeys(classes))
@@ -248,7 +250,7 @@ def _is_protocol(kind: type) -> bool:
 
 def _implements(cls: type, protocol: type) -> bool:
     """Return True if a class has all members of a protocol, methods with as many parameters."""
-    return all(name in _names_in(cls) and _agrees(cls, protocol, name) for name in list_members(protocol))
+    return all(name in _list_members(cls) and _agrees(cls, protocol, name) for name in list_members(protocol))
 
 
 def _agrees(cls: type, protocol: type, name: str) -> bool:
@@ -269,15 +271,15 @@ def _container(cls: type, name: str) -> type | None:
 
 @cache
 def _components() -> list[type]:
-    return [cls for cls in _dataclasses_in(components) if not cls.__module__.startswith("components.testset.")]
+    return [cls for cls in _list_dataclasses(components) if not cls.__module__.startswith("components.testset.")]
 
 
 @cache
 def _executors() -> list[type]:
-    return _dataclasses_in(runner.engine.executors)
+    return _list_dataclasses(runner.engine.executors)
 
 
-def _dataclasses_in(package: types.ModuleType) -> list[type]:
+def _list_dataclasses(package: types.ModuleType) -> list[type]:
     """Return the dataclasses of a package that a configuration may name."""
     names = [entry.name for entry in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")]
     classes = [(name, cls) for name in names for cls in vars(importlib.import_module(name)).values()]
@@ -289,7 +291,7 @@ def _dataclasses_in(package: types.ModuleType) -> list[type]:
 
 
 @cache
-def _names_in(cls: type) -> frozenset[str]:
+def _list_members(cls: type) -> frozenset[str]:
     """Return the members that an object of a dataclass has."""
     return frozenset({*dir(cls), *(field.name for field in dataclasses.fields(cls))})
 
@@ -330,12 +332,12 @@ def _comments() -> Mapping[tuple[type, str], str]:
     for path in ["config.yaml", *(f"{group}/{name}.yaml" for group, names in _options(None).items() for name in names)]:
         text = files("conf").joinpath(path).read_text(encoding="utf-8")
         cls = Cell if path == "config.yaml" else kinds[path.partition("/")[0]]
-        for key, comment in _comments_in(yaml.compose(text), text.splitlines(), cls, classes):
+        for key, comment in _find_comments(yaml.compose(text), text.splitlines(), cls, classes):
             comments.setdefault(key, comment)
     return comments
 
 
-def _comments_in(
+def _find_comments(
     node: Any, lines: Sequence[str], kind: Annotation, classes: Mapping[str, type]
 ) -> Iterator[tuple[tuple[type, str], str]]:
     """Yield the comments on the fields of a node and of the nodes below. `kind` is the type of the node."""
@@ -349,4 +351,4 @@ def _comments_in(
         comment = re.match(r":?\s+# (.*)", lines[key.start_mark.line][end.column :])
         if isinstance(cls, type) and key.value in hints and comment and not comment[1].startswith("..."):
             yield (cls, key.value), comment[1]
-        yield from _comments_in(value, lines, hints.get(key.value), classes)
+        yield from _find_comments(value, lines, hints.get(key.value), classes)

@@ -152,7 +152,7 @@ class _CachingRepository(ConfigRepository):  # type: ignore[misc]
         super().initialize_sources(_as_folders(config_search_path))
         places = tuple((source.scheme(), source.provider, source.path) for source in self.sources)
         is_packaged = all(scheme in _OF_PACKAGES for scheme, *_ in places)
-        self.cache = _cache_of(places) if is_packaged else {}
+        self.cache = _get_cache(places) if is_packaged else {}
 
     def __deepcopy__(self, memo: object) -> "_CachingRepository":
         """Return a repository that can receive other sources. It shares the parts composed from the current sources."""
@@ -180,7 +180,7 @@ class _CachingRepository(ConfigRepository):  # type: ignore[misc]
 _caches: dict[tuple[object, ...], tuple[Pickles, list[ConfigNode]]] = {}
 
 
-def _cache_of(places: tuple[tuple[str, ...], ...]) -> Pickles:
+def _get_cache(places: tuple[tuple[str, ...], ...]) -> Pickles:
     """Return the cache of all loaders that search the same places. It ends when a program registers other nodes."""
     nodes = list(_registered_nodes(ConfigStore.instance().repo))
     # the cache keeps the nodes alive, so their ids stay unique
@@ -239,7 +239,7 @@ def _as_folder(location: str) -> str:
             f"hydra.searchpath: got {location}, expected a folder (file://FOLDER, or --config-dir FOLDER) or a package "
             "with configuration files (pkg://PACKAGE)"
         )
-    folders = [Path(folder, *below) for folder in _folders_of(package)]
+    folders = [Path(folder, *below) for folder in _find_folders(package)]
     existing = next((folder for folder in folders if folder.is_dir()), None)
     if existing is None:
         raise HydraException(
@@ -249,7 +249,7 @@ def _as_folder(location: str) -> str:
     return f"file://{existing}"
 
 
-def _folders_of(package: str) -> list[str]:
+def _find_folders(package: str) -> list[str]:
     """Return a package's folders, without importing it."""
     try:
         spec = find_spec(package) if package.isidentifier() else None

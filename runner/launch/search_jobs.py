@@ -39,12 +39,12 @@ class SearchJobs:
         points = list(self.space.corners())
         composed = self._composer.compose_sweep([self.space.overrides(point) for point in points], each_value=False)
         applied = dict(zip(points, (job.overrides for job in composed), strict=True))
-        self.along = [self.space.along(axis, self._base_of(axis, applied)) for axis in range(len(self.space.axes))]
+        self.along = [self.space.along(axis, self._find_base(axis, applied)) for axis in range(len(self.space.axes))]
         self.points = list(dict.fromkeys([*points, *chain.from_iterable(self.along)]))
         more = [self._composer.compose(self.space.overrides(point), 0) for point in self.points[len(points) :]]
         return [each.job for each in (*composed, *more)]
 
-    def _base_of(self, axis: int, applied: Mapping[Point, Sequence[str]]) -> Point:
+    def _find_base(self, axis: int, applied: Mapping[Point, Sequence[str]]) -> Point:
         """Return the first point at which the first value of an axis applies, or else the first point of all."""
         first = set(self.space.axes[axis].steps[0])
         base = next(iter(applied))

@@ -88,20 +88,20 @@ def _sweeps(
                 continue
             cells = [
                 cell
-                for cell in _cells_over(folder, data_key)
+                for cell in _find_cells(folder, data_key)
                 if cell.value(metric) is not None and groups in (None, recorded_groups(cell))
             ]
             larger_is_better = results.larger_is_better(metric, cells)
             if len(cells) < 2 or larger_is_better is None:
                 continue
             ordered = put_most_samples_first(cells, metric, OVERALL)
-            joined = common_samples(ordered, partial(_folder_of, folder), metric, OVERALL)
+            joined = common_samples(ordered, partial(_cell_folder, folder), metric, OVERALL)
         except (DataError, OSError):  # the sweep is of another version, damaged, deleted, or another user's
             continue
         yield folder, joined, larger_is_better
 
 
-def _folder_of(folder: Path, cell: CellResult) -> Path:
+def _cell_folder(folder: Path, cell: CellResult) -> Path:
     return folder / cell.cell_id
 
 
@@ -130,7 +130,7 @@ def _newest_first(results_dir: Path) -> list[Path]:
     return [path.parent for path in sorted(results_dir.glob("*/sweep.json"), key=written_s, reverse=True)]
 
 
-def _cells_over(folder: Path, data_key: str) -> Iterator[CellResult]:
+def _find_cells(folder: Path, data_key: str) -> Iterator[CellResult]:
     # `sweep.json` names the data too. Cells over other data, perhaps many, are therefore not read.
     for described in results.read_sweep(folder).cells:
         if data_key.startswith(str(described.get("axes", {}).get("dataset.key", data_key))):

@@ -147,9 +147,9 @@ class Tracker:
                 if earlier:
                     self._traces.remove(earlier)
                     self._client.delete_run(earlier)
-                yield self._run_of(folder, cell)
+                yield self._build_run(folder, cell)
 
-    def _run_of(self, folder: Path, cell: CellResult) -> FinishedRun:
+    def _build_run(self, folder: Path, cell: CellResult) -> FinishedRun:
         return FinishedRun(
             tags=_tags(cell, self._parent.info.run_id, run_name(cell.axes, self._axes, self._base)),
             last_tags={"status": cell.status, **({_SUBSETS_TAG: "all"} if self._every else {})},
@@ -167,7 +167,7 @@ class Tracker:
         the sweep, and up to two that may be as good as the best.
         """
         sweep = read_sweep(self._sweep_dir)
-        standings = find_standings(self._cells_of(sweep), self._sweep_dir, sweep.headline)
+        standings = find_standings(self._read_cells(sweep), self._sweep_dir, sweep.headline)
         axes = find_varying_axes(standings.ordered) or ["retriever"]
         with tracking_lock(self._uri, self._sweep_dir.parent):
             chosen = self._logged_cells(traced_cells(standings, sweep.cells[0]["cell_id"])) if n_traces != 0 else []
@@ -237,7 +237,7 @@ class Tracker:
         self._client.set_experiment_tag(self._experiment_id, VIEW_TAG + sweep.sweep_id, view)
         return view_link(self._uri, self._experiment_id, sweep.sweep_id)
 
-    def _cells_of(self, sweep: SweepResult) -> list[CellResult]:
+    def _read_cells(self, sweep: SweepResult) -> list[CellResult]:
         """Return the finished cells in the order of the sweep. Cells of other processes are read."""
         for cell in sweep.cells:
             folder = self._sweep_dir / cell["cell_id"]

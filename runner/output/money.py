@@ -23,7 +23,7 @@ from runner.results import CellResult
 def model_price(model: object, prices: Prices) -> Price | None:
     """Return the price of a model, behind a server or in this process; None if no price list names it."""
     account = model_account(model)
-    return prices.find(account.model, account.priced_at)
+    return prices.find(account.model, account.price_name)
 
 
 def usage_fields(usage: Mapping[str, Mapping[str, int | None]], cell: Cell) -> dict[str, Json]:

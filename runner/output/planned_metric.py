@@ -17,7 +17,13 @@ from runner.pipeline.corpus.document_table import read_documents
 from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.corpus.sample_codec import decode_samples
 from runner.pipeline.planned_cells import PlannedCell
-from runner.pipeline.scorable_samples import ScoringStage, can_have_value, metric_in, trial_key, trial_states
+from runner.pipeline.scorable_samples import (
+    ScoringStage,
+    can_have_value,
+    find_metric_component,
+    trial_key,
+    trial_states,
+)
 from runner.results.cell_axes import varying_axes
 
 
@@ -130,4 +136,6 @@ class PlannedMetrics:
 def _scoring(cell: PlannedCell, name: str) -> ScoringStage | None:
     """Return the stage that computes the metric, or None for a cell without it."""
     stages = cell.graph.result.scorings
-    return next((stage for stage in stages if isinstance(stage, ScoringStage) and metric_in(stage, name)), None)
+    return next(
+        (stage for stage in stages if isinstance(stage, ScoringStage) and find_metric_component(stage, name)), None
+    )

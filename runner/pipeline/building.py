@@ -186,10 +186,10 @@ class _Builder:
             return None
         expected, *others = [option for option in options if option is not type(None)]
         if others and expected in _PRIMITIVES:
-            return self._one_of(value, (expected, *others), path)
+            return self._validate_plain(value, (expected, *others), path)
         return self._component(value, (expected, *others), path) if others else self._build(value, expected, path)
 
-    def _one_of(self, value: Json, options: tuple[Annotation, ...], path: str) -> Json:
+    def _validate_plain(self, value: Json, options: tuple[Annotation, ...], path: str) -> Json:
         """Return a plain value unchanged if it has one of the types."""
         if type(value) in options:
             return self._primitive(value, type(value), path)

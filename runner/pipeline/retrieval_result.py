@@ -214,7 +214,7 @@ class PipelineRetrieved(StageGroup):
         is_found, spans = places.document >= 0, places.found()
         row = np.arange(len(spans.sample))
         table = HitTable(len(samples), spans.sample, row, row, places.rank[is_found])
-        pieces = gold.pieces_in(spans)
+        pieces = gold.find_pieces(spans)
         held = GoldColumns(samples, gold, table, pieces, pieces)
         has_passages = np.repeat(places.is_given, [len(sample.gold) for sample in samples])
         n_in_context = pieces.n_characters(len(gold.lengths))

@@ -53,7 +53,7 @@ def can_have_value(state: ScoreState) -> bool:
     return state not in _LEFT_OUT
 
 
-def metric_in(stage: ScoringStage, name: str) -> Metric | None:
+def find_metric_component(stage: ScoringStage, name: str) -> Metric | None:
     """Return the metric of this name that a stage computes, None if it does not compute it."""
     metrics = [stage.metric] if isinstance(stage, JudgedScores) else stage.metrics.values()
     return next((metric for metric in metrics if name in metric.names), None)
@@ -64,7 +64,9 @@ def trial_key(stage: ScoringStage, name: str) -> str:
     has_passages = not isinstance(getattr(stage, "passages", None), NoPassages)
     has_answers = not isinstance(_find_answers(stage), NoAnswers)
     part = stage.part if isinstance(stage, JudgedScores) else None
-    return repr((type(stage), name, metric_in(stage, name), stage.samples.key, has_passages, has_answers, part))
+    return repr(
+        (type(stage), name, find_metric_component(stage, name), stage.samples.key, has_passages, has_answers, part)
+    )
 
 
 def trial_states(
@@ -74,7 +76,7 @@ def trial_states(
 
     Raises ComponentError if a metric of another package raises an error in the trial.
     """
-    metric = metric_in(stage, name)
+    metric = find_metric_component(stage, name)
     assert metric is not None, "the stage computes it"
     answers = _find_answers(stage)
     if isinstance(answers, NoAnswers):

@@ -13,10 +13,10 @@ _SEARCH_PATH = "hydra.searchpath"
 
 def cell_command(cell: CellResult, sweep_command: str) -> str:
     """Return the command of one cell, which finds its options where the command of the sweep found them."""
-    return shlex.join(["python", "-m", "runner", *_sources_of(sweep_command), *cell.overrides])
+    return shlex.join(["python", "-m", "runner", *_find_sources(sweep_command), *cell.overrides])
 
 
-def _sources_of(command: str) -> list[str]:
+def _find_sources(command: str) -> list[str]:
     """Return the words of a command that name places of options: see `_SOURCES` and `_SEARCH_PATH`.
 
     The command comes from a file that anybody may have written. One that no shell would accept has no such words.

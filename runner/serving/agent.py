@@ -10,7 +10,7 @@ from components.json_value import Json
 from components.limits import expected_one_of
 from runner.serving.asked_question import Question
 from runner.serving.folder_description import PIPELINE
-from runner.serving.pipeline import Pipeline, load_from
+from runner.serving.pipeline import Pipeline, load_folder
 
 _OPTIONS = ("kind", "subset", "corpus", "where")
 
@@ -30,7 +30,7 @@ def make_agent() -> Any:
         def load_context(self, context: Any) -> None:
             root = Path(context.artifacts[PIPELINE.name])
             # Loading a model with MLflow runs the code in it, this file, so the user trusts it already.
-            self.pipeline = load_from(root, trust=True)
+            self.pipeline = load_folder(root, trust=True)
 
         def predict(self, request: ResponsesAgentRequest) -> ResponsesAgentResponse:
             try:

@@ -82,7 +82,7 @@ class AnswerTracer:
         return self.span("answer", "CHAIN", attributes)
 
 
-def tracer_for(sweep_id: str, cell_id: str) -> AnswerTracer:
+def build_tracer(sweep_id: str, cell_id: str) -> AnswerTracer:
     """Return the tracer of the pipeline of a cell. It does nothing if no endpoint is set, or packages are missing."""
     facts = {"rag_grid.sweep_id": sweep_id, "rag_grid.cell_id": cell_id}
     if not any(os.environ.get(name, "").strip() for name in VARIABLES):

@@ -15,7 +15,7 @@ from runner.engine.stage import AnyStage
 from runner.engine.store.manifests import NOT_A_MANIFEST
 from runner.pipeline.cell import Cell
 from runner.pipeline.corpus.loaded_data import SampleSet
-from runner.serving.answer_spans import tracer_for
+from runner.serving.answer_spans import build_tracer
 from runner.serving.asked_question import Choices, Question, QuestionOptions, as_sample
 from runner.serving.cached_stages import CachedStages, needed_stages
 from runner.serving.folder_description import PIPELINE, Description, data_facts, read_description
@@ -70,7 +70,7 @@ class Pipeline:
             [subset for subset in self._graphs if subset], data.corpus_prefixes, _reads_conditions(self._cell)
         )
         self._lock = threading.Lock()
-        self._tracer = tracer_for(description.sweep_id, description.cell_id)
+        self._tracer = build_tracer(description.sweep_id, description.cell_id)
         keep_all_models()
 
     @property
@@ -89,7 +89,7 @@ class Pipeline:
             raise DataError("this pipeline has no language model (llm=none), so it can only search")
         graph = self._graph(sample)
         with self._lock, self._tracer.question(sample) as span:
-            answer = self._answer_of(graph, self._run(graph, sample))
+            answer = self._build_answer(graph, self._run(graph, sample))
             span.set({"output.value": answer.text, "output.mime_type": "text/plain", "rag_grid.state": answer.state})
             return answer
 
@@ -111,12 +111,12 @@ class Pipeline:
             span.set_passages(passages)
             return passages
 
-    def run_of(self, sample: Sample) -> tuple[ServedGraph, QuestionRun]:
+    def run_sample(self, sample: Sample) -> tuple[ServedGraph, QuestionRun]:
         """Return the stages for a sample and their computation, for comparing results."""
         graph = self._graph(sample)
         return graph, self._run(graph, sample)
 
-    def _answer_of(self, graph: ServedGraph, run: QuestionRun) -> PipelineAnswer:
+    def _build_answer(self, graph: ServedGraph, run: QuestionRun) -> PipelineAnswer:
         search, passages, queries = graph.search, tuple[Passage, ...](), tuple[str, ...]()
         if search:
             with self._tracer.span("search", "RETRIEVER", {}) as span:
@@ -169,10 +169,10 @@ def load_pipeline(folder: str | Path, *, trust: bool = False) -> Pipeline:
     Without `trust`, no program and no package that the folder names is run. Raises RagGridError if the folder cannot be
     used.
     """
-    return load_from(Path(folder) / PIPELINE, trust=trust)
+    return load_folder(Path(folder) / PIPELINE, trust=trust)
 
 
-def load_from(root: Path, *, trust: bool) -> Pipeline:
+def load_folder(root: Path, *, trust: bool) -> Pipeline:
     """Load the pipeline from the folder that contains `pipeline.json`.
 
     Raises RagGridError if the folder cannot be used, or needs `trust`.

@@ -108,7 +108,7 @@ def _pick_evenly(
 
 
 def _compare(pipeline: Pipeline, sample: Sample, expected: Mapping[str, Json]) -> ComparedAnswer:
-    graph, run = pipeline.run_of(sample)
+    graph, run = pipeline.run_sample(sample)
     difference = ""
     if graph.search:
         difference = _ranking_difference(sweep_hits(graph.search, run), expected["retrieved"])

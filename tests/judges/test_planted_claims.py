@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from components.llms.rehearsal.model import reply_to
+from components.llms.rehearsal.model import write_reply
 from components.protocols import JudgedMetric
 from components.records import JudgeInput, Kind, Message, Request, Sample, ScoreState
 from runner.labels.agreement.prediction_powered import prediction_powered
@@ -108,7 +108,7 @@ def item_of(language: str, answer: str, *more_passages: str) -> JudgeInput:
 
 
 def read(request: Request, flawed_share: float = 0.0) -> str:
-    return reply_to(request.messages, flawed_share)
+    return write_reply(request.messages, flawed_share)
 
 
 def obey(request: Request) -> str:

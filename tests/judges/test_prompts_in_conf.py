@@ -184,13 +184,13 @@ def test_copied_reply_form_is_not_a_verdict(language: str) -> None:
     faithfulness, claims, nuggets = (built(name, language) for name in ("faithfulness", "claims", "nuggets"))
     (quest,) = scores(f"quest_eval/{language}").values()
     inquiries: list[Inquiry[Any]] = [
-        nuggets["nuggets"]._assignments_of(item, [Nugget("a", True), Nugget("b", False)]),
+        nuggets["nuggets"]._ask_assignments(item, [Nugget("a", True), Nugget("b", False)]),
         faithfulness["context_relevance"]._inquiry(item, ["One.", "Two.", "Three.", "Four.", "Five."]),
         answers_from(SourceText(sample, "A text.", ("a?", "b?")), "", quest["answer_prompt"], "no"),
     ]
     check = Check("check", sample, ("a", "b"), ("A text.",))
     judges = claims["claims"], faithfulness["faithfulness"], faithfulness["context_recall"]
-    inquiries += [ClaimChecker.from_judge(judge)._verdicts_on(check) for judge in judges]
+    inquiries += [ClaimChecker.from_judge(judge)._ask_verdicts(check) for judge in judges]
     for read in ask_until_readable(inquiries, copying, "Again.", 1):
         assert isinstance(read, UnreadableReply)
 

@@ -13,7 +13,7 @@ import pytest
 from components.errors import ComponentError
 from components.llms.llama_index import LlamaIndexChat
 from components.llms.llama_index_replies import as_server_error, read_reply
-from components.openai_server.errors import Malformed, class_of
+from components.openai_server.errors import Malformed, classify_error
 from components.records import Answer, AnswerState, ErrorClass, Message, Request
 from runner.engine.identity import describe
 from runner.engine.spending import SharedLimiter
@@ -337,4 +337,4 @@ def raised_from(cause: Exception) -> Exception:
     ids=repr,
 )
 def test_llama_index_exceptions_have_an_error_class(error: Exception, expected: ErrorClass) -> None:
-    assert class_of(as_server_error(error)) is expected
+    assert classify_error(as_server_error(error)) is expected

@@ -4,20 +4,23 @@ import pytest
 
 from components.openai_server.counts import AS_OPENAI
 from components.openai_server.limiter import Tokens
-from components.openai_server.reading import Malformed, count_in, to_float_array
+from components.openai_server.reading import Malformed, read_count, to_float_array
 
 MAX_TOKENS = Tokens(100, 50)
 
 
 def test_token_counts_are_found_by_their_path_in_a_reply() -> None:
     reply = {"usage": {"prompt_tokens": 0, "details": {"cached_tokens": 5}}}
-    assert (count_in(reply, "usage", "prompt_tokens"), count_in(reply, "usage", "details", "cached_tokens")) == (0, 5)
+    assert (read_count(reply, "usage", "prompt_tokens"), read_count(reply, "usage", "details", "cached_tokens")) == (
+        0,
+        5,
+    )
 
 
 @pytest.mark.parametrize("value", [-1, "7", True, 2.5, None, {}, [3], 10**9 + 1, 2**63, 10**400])
 def test_values_that_are_not_token_counts_are_unknown(value: Any) -> None:
-    assert count_in({"usage": {"prompt_tokens": value}}, "usage", "prompt_tokens") is None
-    assert count_in({"usage": value}, "usage", "prompt_tokens") is None
+    assert read_count({"usage": {"prompt_tokens": value}}, "usage", "prompt_tokens") is None
+    assert read_count({"usage": value}, "usage", "prompt_tokens") is None
 
 
 def test_invalid_token_counts_are_charged_as_the_maximum() -> None:

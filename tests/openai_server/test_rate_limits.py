@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from benchmarks.rate_limits import DELAYS, SETTINGS, Account, Setting, send, virtual_time
-from components.openai_server.errors import HttpError, class_of, is_temporary
+from components.openai_server.errors import HttpError, classify_error, is_temporary
 from components.records import ErrorClass
 
 
@@ -88,5 +88,5 @@ def test_retries_bound_the_time_for_a_silent_account(
 )
 def test_request_above_the_limit_is_not_sent_again(message: str, expected: ErrorClass) -> None:
     error = HttpError(429, {"message": message, "code": "rate_limit_exceeded"}, {})
-    assert class_of(error) is expected
+    assert classify_error(error) is expected
     assert is_temporary(error) is (expected is ErrorClass.RATE_LIMIT)

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from components.errors import ComponentError
-from components.pretrained.encoder_processes import devices_for, encode_in_processes
+from components.pretrained.encoder_processes import encode_in_processes, list_devices
 from components.pretrained.load_once import release_all_but
 from components.pretrained.sentence_encoder import Side
 
@@ -77,13 +77,13 @@ def test_single_device_starts_no_encoder_process() -> None:
 
 def test_encoder_devices_follow_the_configured_process_count(monkeypatch: pytest.MonkeyPatch) -> None:
     torch = pytest.importorskip("torch", reason="the extra `models` is not installed")
-    assert devices_for("cpu", 1) == ("cpu",)
-    assert devices_for("cpu", 0) == ("cpu",)
-    assert devices_for("cpu", 3) == ("cpu",) * 3
+    assert list_devices("cpu", 1) == ("cpu",)
+    assert list_devices("cpu", 0) == ("cpu",)
+    assert list_devices("cpu", 3) == ("cpu",) * 3
     monkeypatch.setattr("components.pretrained.encoder_processes.torch_device", lambda device: device)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    assert devices_for("cuda", 0) == ("cuda:0", "cuda:1")
-    assert devices_for("cuda", 1) == ("cuda",)
-    assert devices_for("cuda:1", 1) == ("cuda:1",)
+    assert list_devices("cuda", 0) == ("cuda:0", "cuda:1")
+    assert list_devices("cuda", 1) == ("cuda",)
+    assert list_devices("cuda:1", 1) == ("cuda:1",)
     with pytest.raises(ComponentError, match="n_processes: got 3 for 2 GPUs"):
-        devices_for("cuda", 3)
+        list_devices("cuda", 3)

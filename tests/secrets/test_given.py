@@ -2,7 +2,7 @@
 
 import pytest
 
-from components.secrets.given import secret_in
+from components.secrets.given import describe_secret
 
 NEVER = "x7Qm2f9LkT4vWz8RbN3c"
 
@@ -36,7 +36,7 @@ NEVER = "x7Qm2f9LkT4vWz8RbN3c"
     ],
 )
 def test_secrets_in_a_line_are_described_without_their_value(line: str, how: str) -> None:
-    found = secret_in(line.format(NEVER))
+    found = describe_secret(line.format(NEVER))
     assert found == how
     assert NEVER not in found
 
@@ -65,4 +65,4 @@ def test_secrets_in_a_line_are_described_without_their_value(line: str, how: str
     ],
 )
 def test_lines_without_secrets_report_no_secret(line: str) -> None:
-    assert secret_in(line) == ""
+    assert describe_secret(line) == ""

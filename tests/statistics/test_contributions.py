@@ -41,7 +41,7 @@ class TestOfAMean:
 
     def test_contribution_differences_equal_differences_of_means(self, cells: list[NDArray[np.float64]]) -> None:
         both = contributions(scores_of(cells, CLUSTERS))
-        found = both.differences_from(0, [1])
+        found = both.subtract_cell(0, [1])
         assert found.values == pytest.approx([(cells[1] - cells[0]).mean()])
         assert found.total[:, 0] == pytest.approx((cells[1] - cells[0]).reshape(30, 3).sum(axis=1) / 90)
 

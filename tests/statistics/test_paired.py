@@ -117,7 +117,7 @@ class TestP:
         """Half of the samples in one group and a quarter in each of two are worth 1 / .375 groups."""
         clusters, n_effective = np.repeat([0, 1, 2], [4, 2, 2]), 1 / 0.375
         for difference, base in ((0.3, 2 / 3), (1.0, 1 / 2)):
-            differences = contributions(scores_of([np.zeros(8), np.full(8, difference)], clusters)).differences_from(
+            differences = contributions(scores_of([np.zeros(8), np.full(8, difference)], clusters)).subtract_cell(
                 0, [1]
             )
             assert chance.floors(differences) == pytest.approx([base**n_effective])

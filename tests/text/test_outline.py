@@ -20,9 +20,9 @@ def test_sections_count_pages_and_carry_headings_across_them() -> None:
 
 def test_outline_gives_the_headings_at_a_character() -> None:
     outline = Outline("ab\n# C\nd")
-    assert [outline.headings_at(place) for place in (0, 2, 3, 8)] == [(), (), ("C",), ("C",)]
+    assert [outline.find_headings(place) for place in (0, 2, 3, 8)] == [(), (), ("C",), ("C",)]
 
 
 def test_text_without_headings_is_one_section() -> None:
-    assert Outline("").headings_at(0) == ()
+    assert Outline("").find_headings(0) == ()
     assert Outline("text").sections == [(0, 4, (), 0)]

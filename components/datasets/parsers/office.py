@@ -134,11 +134,11 @@ def _cell_text(cell: "_Cell") -> str:
 
 def _margins(margins: "Iterable[_Header | _Footer]") -> Iterator[str]:
     """Yield the distinct texts of headers or footers."""
-    texts = (block for margin in margins for block in _blocks_of(margin))
+    texts = (block for margin in margins for block in _read_blocks(margin))
     yield from dict.fromkeys(texts)
 
 
-def _blocks_of(container: "_Header | _Footer") -> Iterator[str]:
+def _read_blocks(container: "_Header | _Footer") -> Iterator[str]:
     if not container.is_linked_to_previous:
         unwrap(container._element)
         for block in container.iter_inner_content():
@@ -208,7 +208,7 @@ def _sheets(book: "Workbook", file: Path) -> Iterator[str]:
     try:
         for sheet in book.worksheets:
             rows = []
-            for number, cells in _rows_of(sheet, f"{file}, sheet {sheet.title!r}"):
+            for number, cells in _read_rows(sheet, f"{file}, sheet {sheet.title!r}"):
                 n_empty += max(cells) - len(cells)
                 if n_empty > _MAX_EMPTY_CELLS:
                     raise DataError(
@@ -254,7 +254,7 @@ def _require_cells(sheet: "ReadOnlyWorksheet", location: str) -> None:
         )
 
 
-def _rows_of(sheet: "ReadOnlyWorksheet", location: str) -> list[tuple[int, dict[int, str]]]:
+def _read_rows(sheet: "ReadOnlyWorksheet", location: str) -> list[tuple[int, dict[int, str]]]:
     """Return the texts of the cells with text by column, for each row that has some, in order.
 
     openpyxl's own rows stop at the range that a file states, lose rows that are not in order, and add all missing ones.

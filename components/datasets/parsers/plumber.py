@@ -110,7 +110,9 @@ def _as_text(value: object) -> str:
 def _tables(page: "Page") -> list[_FoundTable]:
     """Return the tables of a page with text, two rows and two columns at least."""
     upwards = [each for each in page.chars if not each["upright"] and each["matrix"][1] > 0]
-    boxed_tables = [(table.bbox, table.extract(**_reading_of(upwards, table.bbox))) for table in page.find_tables()]
+    boxed_tables = [
+        (table.bbox, table.extract(**_extraction_options(upwards, table.bbox))) for table in page.find_tables()
+    ]
     return [
         _FoundTable(box, text)
         for box, rows in boxed_tables
@@ -118,7 +120,7 @@ def _tables(page: "Page") -> list[_FoundTable]:
     ]
 
 
-def _reading_of(upwards: Sequence[_Item], box: _Box) -> dict[str, str]:
+def _extraction_options(upwards: Sequence[_Item], box: _Box) -> dict[str, str]:
     """Return pdfplumber's options for sideways text in a box. By default it reads downwards, and would mirror
     `upwards`.
     """

@@ -47,14 +47,14 @@ class Rehearsal:
         """Yield one reply per request, in order."""
         for request in requests:
             try:
-                reply = reply_to(request.messages, self.flawed_share)
+                reply = write_reply(request.messages, self.flawed_share)
             except LookupError as error:
                 yield Answer(request.id, AnswerState.ERROR, error=str(error), error_class=ErrorClass.OTHER)
             else:
                 yield Answer(request.id, AnswerState.OK, reply, n_completion_tokens=len(reply))
 
 
-def reply_to(messages: Sequence[Message], flawed_share: float = 0.0) -> str:
+def write_reply(messages: Sequence[Message], flawed_share: float = 0.0) -> str:
     """Return the reply to the messages. Raises LookupError if no role matches the prompt."""
     prompt = "\n".join(message.content for message in messages if message.role != "assistant")
     for role in ROLES:

@@ -55,7 +55,7 @@ class Containment:
         return draft.kind in ASKED and is_over_several
 
     def verdicts(self, drafts: Sequence[Draft], corpus: SourceCorpus, ask: Ask) -> list[GateVerdict]:
-        return [decide_verdict(self._findings(_texts_of(draft, corpus.texts)), self.tags) for draft in drafts]
+        return [decide_verdict(self._findings(_draft_texts(draft, corpus.texts)), self.tags) for draft in drafts]
 
     def _findings(self, texts: Sequence[str]) -> Iterator[Finding]:
         """Yield the most contained text, if any is contained."""
@@ -77,7 +77,7 @@ def _overlap(one: Extract | Evidence, other: Extract | Evidence) -> bool:
     return one.start < other.end and other.start < one.end
 
 
-def _texts_of(draft: Draft, texts: Mapping[str, str]) -> list[str]:
+def _draft_texts(draft: Draft, texts: Mapping[str, str]) -> list[str]:
     """Return the texts of a draft. Gold outside the corpus has no text."""
     if draft.evidence.extracts:
         return [extract.text for extract in draft.evidence.extracts]

@@ -118,12 +118,12 @@ def _other_languages(question: str, references: Sequence[str], language: str) ->
     }
     for reason, group in texts.items():
         for text in group:
-            other = _language_of(text)
+            other = _detect_language(text)
             if UNKNOWN not in (language, other) and other != language:
                 yield Finding(reason, f"{other}, the corpus is {language}: {text}")
 
 
-def _language_of(text: str) -> str:
+def _detect_language(text: str) -> str:
     """Return the language of a text; UNKNOWN if it is too short to tell, such as a name."""
     language, n_letters = detect_language([text]), sum(map(str.isalpha, text))
     fewest = _MIN_LETTERS if language in _WRITTEN_IN_TEN else _MIN_LETTERS_ELSEWHERE

@@ -16,7 +16,7 @@ from components.testset.gates.gate_prompts import question_text, verdict_on
 from components.testset.protocols import SourceCorpus
 from components.testset.records import PASSED, Draft, GateVerdict, Quote, VerdictState
 from components.testset.shown_documents import shown_documents
-from components.testset.tasks.replies import Reply, quotes_in, text_in
+from components.testset.tasks.replies import Reply, parse_quotes, text_in
 from components.testset.wording import TEXT, Wording, object_schema
 
 NEEDS_SECOND_CORRECTION = "needs_second_correction"
@@ -102,7 +102,7 @@ def _read(draft: Draft, text: str) -> Grade | None:
 
 def _correct(draft: Draft, reply: Reply, reason: str) -> Draft | None:
     question, answer = text_in(reply, "question"), text_in(reply, "answer")
-    quotes = quotes_in(reply) or draft.quotes
+    quotes = parse_quotes(reply) or draft.quotes
     is_new = (question, (answer,), quotes) != (draft.question, draft.references, draft.quotes)
     if not (question and answer and is_new):
         return None

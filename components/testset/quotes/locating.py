@@ -64,7 +64,7 @@ def locate(draft: Draft, texts: Mapping[str, str], max_added: int = 4) -> GateVe
     cited: set[int] = set()
     remarks = []
     for quote in draft.quotes:
-        outcome = _sentences_of(quote, sentences, extracts)
+        outcome = _locate_sentences(quote, sentences, extracts)
         if isinstance(outcome, _NotLocated):
             return GateVerdict(VerdictState.REJECTED, outcome.reason, outcome.detail)
         cited |= outcome.sentences
@@ -94,7 +94,7 @@ def _require_slices(extracts: Sequence[Extract], texts: Mapping[str, str]) -> No
             )
 
 
-def _sentences_of(
+def _locate_sentences(
     quote: Quote, sentences: Sequence[ShownSentence], extracts: Sequence[Extract]
 ) -> _Citation | _NotLocated:
     numbers = frozenset(number - 1 for number in quote.sentences if 0 < number <= len(sentences))

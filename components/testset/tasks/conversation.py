@@ -10,7 +10,7 @@ from components.protocols import LLM, Ask
 from components.records import Kind, Turn
 from components.testset.protocols import SourceCorpus
 from components.testset.records import Draft, EvidenceSet, WrittenDraft
-from components.testset.tasks.replies import Reply, notes_in, quotes_in, text_in
+from components.testset.tasks.replies import Reply, parse_quotes, select_notes, text_in
 from components.testset.tasks.writer_wording import WriterWording
 from components.testset.tasks.writing import EVIDENCE, Form, write_drafts
 from components.testset.wording import TEXT, object_schema
@@ -59,11 +59,11 @@ class Conversation:
         turns = reply["turns"]
         if not isinstance(turns, list) or len(turns) < self.least_turns:
             return None
-        notes = notes_in(reply, self.steps)
+        notes = select_notes(reply, self.steps)
         history: tuple[Turn, ...] = ()
         drafts = []
         for number, turn in enumerate(turns[: self.most_turns]):
-            question, answer, quotes = text_in(turn, "question"), text_in(turn, "answer"), quotes_in(turn)
+            question, answer, quotes = text_in(turn, "question"), text_in(turn, "answer"), parse_quotes(turn)
             if not (question and answer and quotes):
                 return None
             drafts.append(

@@ -11,7 +11,7 @@ from components.protocols import LLM, Ask
 from components.records import Evidence, Kind
 from components.testset.protocols import SourceCorpus
 from components.testset.records import Draft, EvidenceSet, Extract, WrittenDraft
-from components.testset.tasks.replies import Reply, notes_in, text_in
+from components.testset.tasks.replies import Reply, select_notes, text_in
 from components.testset.tasks.writer_wording import WriterWording
 from components.testset.tasks.writing import Form, write_drafts
 from components.testset.wording import TEXT
@@ -71,7 +71,7 @@ class Correction:
         draft = Draft(
             evidence.id, name, evidence.topic, self.kind, evidence, wrong, (right,),
             gold=(Evidence(extract.document_id, extract.start + start, extract.start + end),),
-            notes={**notes_in(reply, self.steps), **notes},
+            notes={**select_notes(reply, self.steps), **notes},
         )  # fmt: skip
         return (draft,)
 

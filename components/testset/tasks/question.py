@@ -10,7 +10,7 @@ from components.protocols import LLM, Ask
 from components.records import Kind
 from components.testset.protocols import SourceCorpus
 from components.testset.records import Draft, EvidenceSet, WrittenDraft
-from components.testset.tasks.replies import Reply, notes_in, quotes_in, text_in
+from components.testset.tasks.replies import Reply, parse_quotes, select_notes, text_in
 from components.testset.tasks.writer_wording import WriterWording
 from components.testset.tasks.writing import EVIDENCE, Form, write_drafts
 from components.testset.wording import TEXT
@@ -55,11 +55,11 @@ class Question:
         return write_drafts(self, form, evidence, corpus, ask)
 
     def _read(self, name: str, evidence: EvidenceSet, reply: Reply) -> tuple[Draft, ...] | None:
-        question, answer, quotes = text_in(reply, "question"), text_in(reply, "answer"), quotes_in(reply)
+        question, answer, quotes = text_in(reply, "question"), text_in(reply, "answer"), parse_quotes(reply)
         if not (question and answer and quotes):
             return None
         draft = Draft(
             evidence.id, name, evidence.topic, self.kind, evidence, question, (answer,), quotes,
-            expression=text_in(reply, "expression"), notes=notes_in(reply, self.steps),
+            expression=text_in(reply, "expression"), notes=select_notes(reply, self.steps),
         )  # fmt: skip
         return (draft,)

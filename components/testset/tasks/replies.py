@@ -35,7 +35,7 @@ def text_in(reply: object, key: str) -> str:
     return str(value).strip() if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
 
 
-def notes_in(reply: Reply, keys: Sequence[str]) -> dict[str, str]:
+def select_notes(reply: Reply, keys: Sequence[str]) -> dict[str, str]:
     """Return those values of the reply under `keys` that are strings or lists."""
     notes = {}
     for key in keys:
@@ -46,7 +46,7 @@ def notes_in(reply: Reply, keys: Sequence[str]) -> dict[str, str]:
     return notes
 
 
-def quotes_in(reply: object) -> tuple[Quote, ...]:
+def parse_quotes(reply: object) -> tuple[Quote, ...]:
     """Return the quotes under "evidence": sentence numbers as numbers, lists or strings such as "[3]", with or without
     words.
     """

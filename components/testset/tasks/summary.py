@@ -11,7 +11,7 @@ from components.records import Kind
 from components.testset.protocols import SourceCorpus
 from components.testset.quotes import numbered_sentences
 from components.testset.records import Draft, EvidenceSet, Quote, WrittenDraft
-from components.testset.tasks.replies import Reply, notes_in, quotes_in, text_in
+from components.testset.tasks.replies import Reply, parse_quotes, select_notes, text_in
 from components.testset.tasks.writer_wording import WriterWording
 from components.testset.tasks.writing import EVIDENCE, Form, write_drafts
 from components.testset.wording import TEXT
@@ -59,7 +59,7 @@ class Summary:
             return None
         draft = Draft(
             evidence.id, name, evidence.topic, self.kind, evidence, event, (summary,), quotes,
-            removed=(evidence.extracts[0].document_id,), notes=notes_in(reply, self.steps),
+            removed=(evidence.extracts[0].document_id,), notes=select_notes(reply, self.steps),
         )  # fmt: skip
         return (draft,)
 
@@ -68,7 +68,7 @@ def _context_quotes(evidence: EvidenceSet, reply: Reply) -> tuple[Quote, ...]:
     """Return the quotes of documents that stay in the corpus. Their sentences follow the sentences of the source."""
     n_of_source = sum(sentence.extract == 0 for sentence in numbered_sentences(evidence.extracts))
     quotes = []
-    for quote in quotes_in(reply):
+    for quote in parse_quotes(reply):
         sentences = tuple(number for number in quote.sentences if number > n_of_source)
         if sentences:
             quotes.append(Quote(sentences, quote.text))

@@ -19,7 +19,7 @@ from runner.engine.store.writers import Writers
 _QUEUE, _PROBE = ".slurm-", "probe-"
 
 
-def drivers_in(results_dir: Path) -> Writers:
+def find_drivers(results_dir: Path) -> Writers:
     """Return the heartbeats of the processes that have queues in a folder of results."""
     return Writers(results_dir / ".drivers")
 

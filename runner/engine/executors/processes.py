@@ -266,7 +266,7 @@ class _Processes(Workers):
         return True
 
     def room_for(self, stage: AnyStage) -> StartPriority:
-        if not self._idle or self._cores_for(stage) > self._n_free_cores or self._must_wait_for_last_try(stage):
+        if not self._idle or self._count_cores(stage) > self._n_free_cores or self._must_wait_for_last_try(stage):
             return StartPriority.NONE
         if fitting := [slot for slot in self._idle if stage.models <= slot.models]:
             return StartPriority.READY if self.near(stage) in (None, *fitting) else StartPriority.FAR
@@ -283,10 +283,10 @@ class _Processes(Workers):
         nearest = self.near(stage)
         best = max(self._idle, key=lambda slot: (stage.models <= slot.models, slot is nearest, not slot.models))
         self._idle.remove(best)
-        self._n_free_cores -= self._cores_for(stage)
+        self._n_free_cores -= self._count_cores(stage)
         best.take(stage)
 
-    def _cores_for(self, stage: AnyStage) -> int:
+    def _count_cores(self, stage: AnyStage) -> int:
         """Return the cores for a stage. A stage that requests more than there are gets all of them."""
         return min(self._requested_cores(stage) or self._n_cores // len(self._slots), self._n_cores)
 
@@ -308,7 +308,7 @@ class _Processes(Workers):
         for slot in self._slots:
             if slot.stage and not slot.has_begun:
                 has_all = is_alone and not self._requested_cores(slot.stage)
-                n_threads = self._n_cores if has_all else self._cores_for(slot.stage)
+                n_threads = self._n_cores if has_all else self._count_cores(slot.stage)
                 slot.begin(min(n_threads, n_cores()))
 
     def wait_for_outcomes(self) -> Sequence[StageRun | LostStage]:
@@ -343,7 +343,7 @@ class _Processes(Workers):
         stage, slot.stage = slot.stage, None
         if stage:
             self._idle.append(slot)
-            self._n_free_cores += self._cores_for(stage)
+            self._n_free_cores += self._count_cores(stage)
         return stage
 
     def stop(self) -> None:

@@ -68,7 +68,7 @@ class RayWorkers(Workers):
 
     def room_for(self, stage: AnyStage) -> StartPriority:
         need = self._slots.needed_resources(stage)
-        idle = self._slots.idle_for(need)
+        idle = self._slots.find_idle(need)
         if any(stage.models <= slot.models for slot in idle):
             return StartPriority.READY
         if not idle or (all(slot.models for slot in idle) and self._slots.may_have_another(need)):
@@ -79,7 +79,7 @@ class RayWorkers(Workers):
         )
 
     def submit(self, stage: AnyStage) -> None:
-        idle = self._slots.idle_for(self._slots.needed_resources(stage))
+        idle = self._slots.find_idle(self._slots.needed_resources(stage))
         slot = max(idle, key=lambda slot: (stage.models <= slot.models, not slot.models))
         self._running[slot.begin(stage)] = slot
 
@@ -91,7 +91,7 @@ class RayWorkers(Workers):
                 self._slots.look()
                 self._looked_at = time.monotonic()
             for need in self._unmet_needs:
-                self._slots.start_for(need)
+                self._slots.start_workers(need)
             outcomes = self._wait_for_events()
             self._log_refusals()
             if outcomes or self._n_ready > n_ready:

@@ -152,7 +152,7 @@ class WorkerSlots:
         if reduced := {kind: cpus for kind, cpus in requested.items() if cpus > self._max_cpus}:
             log.warning("%s", _describe_reduced(reduced, self._max_cpus))
 
-    def idle_for(self, need: Resources) -> list[RayWorkerSlot]:
+    def find_idle(self, need: Resources) -> list[RayWorkerSlot]:
         """Return idle workers that fit. Workers meant for other stages are included only if no better one can be
         started.
         """
@@ -164,7 +164,7 @@ class WorkerSlots:
         """Return True if another worker is starting or could be started."""
         return any(not slot.is_ready and slot.is_meant_for(need) for slot in self.all) or self._could_start(need)
 
-    def start_for(self, need: Resources) -> None:
+    def start_workers(self, need: Resources) -> None:
         """Start as many workers as there are for this need, at least one. Does nothing while some are starting.
 
         If no worker fits and there is no room for one, idle workers are replaced.
@@ -220,7 +220,7 @@ class WorkerSlots:
 
     def _refuse(self, node: Node, reason: str) -> None:
         self.refusals.setdefault(node.node_id, reason)
-        for slot in self._slots_on(node):
+        for slot in self._find_slots(node):
             if not slot.is_ready:
                 self.end(slot)
 
@@ -235,19 +235,19 @@ class WorkerSlots:
     def _usable_nodes(self) -> Iterator[Node]:
         return (node for node_id, node in self.nodes.items() if node_id not in self.refusals)
 
-    def _slots_on(self, node: Node) -> list[RayWorkerSlot]:
+    def _find_slots(self, node: Node) -> list[RayWorkerSlot]:
         return [slot for slot in self.all if slot.node.node_id == node.node_id]
 
     def _free_resources(self, node: Node) -> Resources:
-        return subtract_resources(node.has, (slot.room for slot in self._slots_on(node)))
+        return subtract_resources(node.has, (slot.room for slot in self._find_slots(node)))
 
     def _replace_idle(self, need: Resources) -> None:
         """End idle workers, first those without models, until a node has room for another worker, and start it."""
         for node in self._usable_nodes():
             idle_here = sorted(
-                (slot for slot in self._slots_on(node) if slot.is_idle), key=lambda slot: len(slot.models)
+                (slot for slot in self._find_slots(node) if slot.is_idle), key=lambda slot: len(slot.models)
             )
-            busy = (slot.room for slot in self._slots_on(node) if slot not in idle_here)
+            busy = (slot.room for slot in self._find_slots(node) if slot not in idle_here)
             if has_room(need, subtract_resources(node.has, busy)):
                 for slot in [*idle_here, *(slot for slot in self.all if slot.is_idle and slot not in idle_here)]:
                     if self._could_start(need):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from components.errors import MissingExtraError
 from components.openai_server.limiter import Limiter
-from components.secrets.given import secret_in
+from components.secrets.given import describe_secret
 from runner.engine.executors.contexts import warn_if_crowded
 from runner.engine.executors.local import ThisProcess
 from runner.engine.executors.protocol import Executor, Stages, Watch, Workers, defines_in_main
@@ -130,7 +130,7 @@ class Slurm(Executor):
             f"{setting}: {form}, which would be written into files. Set it in the environment of the command, which "
             "Slurm passes on to its jobs."
             for setting, text in texts
-            if (form := secret_in(text))
+            if (form := describe_secret(text))
         ]
 
     def start(

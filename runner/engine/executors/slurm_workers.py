@@ -13,7 +13,7 @@ from components.openai_server.limiter import Limiter
 from components.threads import n_cores
 from runner.engine.environment import versions_of_results
 from runner.engine.executors.foreign_results import users_packages
-from runner.engine.executors.leftovers import clear_logs, clear_probes, clear_queues, drivers_in, new_probe, new_queue
+from runner.engine.executors.leftovers import clear_logs, clear_probes, clear_queues, find_drivers, new_probe, new_queue
 from runner.engine.executors.protocol import LostStage, Stages, StartPriority, Workers, iterate_components
 from runner.engine.executors.slurm import Cluster, Slurm
 from runner.engine.executors.slurm_heartbeat import DriverPulse
@@ -82,7 +82,7 @@ class SlurmWorkers(Workers):
         self._packages = users_packages(stages.values())
         clear_probes(store)
         self._probe = new_probe(store)
-        self._drivers = drivers_in(sweep_dir.parent)  # keeps the heartbeat of this process running
+        self._drivers = find_drivers(sweep_dir.parent)  # keeps the heartbeat of this process running
         clear_queues(sweep_dir.parent, self._drivers)
         self._folder = new_queue(sweep_dir, self._drivers)
         self._logs = sweep_dir / "logs"
@@ -167,9 +167,9 @@ class SlurmWorkers(Workers):
 
     def _read_outcomes(self) -> _Outcomes:
         """Return the outcomes since the last call."""
-        return [run for worker in self._workers.values() for run in self._outcomes_of(worker)]
+        return [run for worker in self._workers.values() for run in self._collect_outcomes(worker)]
 
-    def _outcomes_of(self, worker: _Worker) -> _Outcomes:
+    def _collect_outcomes(self, worker: _Worker) -> _Outcomes:
         outcomes: _Outcomes = []
         for line in worker.runs.new_lines():
             if "began" in line and line["began"] in self._stages:
@@ -216,7 +216,7 @@ class SlurmWorkers(Workers):
 
     def _record_death(self, worker: _Worker, process: int, exit_code: int) -> _Outcomes:
         """Record the death of a worker process, which another one replaces."""
-        outcomes = self._outcomes_of(worker)
+        outcomes = self._collect_outcomes(worker)
         worker.models = frozenset()
         if process not in worker.tasks:  # the process was idle, or its successor takes the task that it did not report
             return outcomes
@@ -276,7 +276,7 @@ class SlurmWorkers(Workers):
 
     def _remove(self, worker: _Worker, reason: str = "") -> _Outcomes:
         """Remove a worker. Its stages are lost for the `reason`, or are tried again if it is ""."""
-        outcomes = self._outcomes_of(worker)
+        outcomes = self._collect_outcomes(worker)
         self._end(worker)
         self._offers.dismiss(worker.name)
         for number in worker.tasks.values():

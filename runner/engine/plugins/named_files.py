@@ -24,7 +24,7 @@ def named_files(text: bytes, folder: Path) -> Iterator[tuple[str, Path]]:
     places = {place: _entries(place) for place in (folder, Path.cwd())}
     if not _may_name(text, frozenset[str]().union(*places.values())):
         return
-    for name in sorted(names_in(text)):
+    for name in sorted(find_named_files(text)):
         first = name.partition("/")[0]
         for place, entries in places.items():
             may_exist = first in entries or first in _OUTSIDE or first.startswith("~")
@@ -64,7 +64,7 @@ def _may_name(text: bytes, entries: frozenset[str]) -> bool:
 
 
 @lru_cache(4096)
-def names_in(text: bytes) -> frozenset[str]:
+def find_named_files(text: bytes) -> frozenset[str]:
     """Return the constants of a module that may name a file or a folder, and those that it joins."""
     try:
         tree = ast.parse(text)

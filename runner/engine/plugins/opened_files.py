@@ -121,7 +121,7 @@ class OpenedFiles:
             self._own.add(real)
         if event == "open" and _only_writes(arguments[2]):
             return
-        names = self._names_of(real, is_listing=is_listing)
+        names = self._find_names(real, is_listing=is_listing)
         if self._identifying and not is_listing:
             self._note_identified(real)
         elif not names and not is_listing:
@@ -156,8 +156,8 @@ class OpenedFiles:
         classes = self.identified.get(real, set()) | self.identified.get(folder, set())
         frame: FrameType | None = sys._getframe(4)
         modules = set[str]()
-        while frame is not None and (kind := self._kind_of(frame)) is not _Kind.RUNNER:
-            modules.add(_module_of(frame))
+        while frame is not None and (kind := self._find_kind(frame)) is not _Kind.RUNNER:
+            modules.add(_get_module(frame))
             if frame.f_code.co_varnames[:1] == ("self",):
                 reader = type(frame.f_locals.get("self"))
                 if _name_class(reader) in classes or (kind is _Kind.USERS and self._identifies_its_files(reader)):
@@ -169,10 +169,10 @@ class OpenedFiles:
         own = (cls for cls in reader.__mro__ if self._kind(cls.__module__) is _Kind.USERS)
         return any(name in vars(cls) for cls in own for name in ("content_hash", "fingerprint"))
 
-    def _kind_of(self, frame: FrameType) -> "_Kind | None":
-        return self._kinds.get(_module_of(frame))
+    def _find_kind(self, frame: FrameType) -> "_Kind | None":
+        return self._kinds.get(_get_module(frame))
 
-    def _names_of(self, real: str, *, is_listing: bool) -> Sequence[str]:
+    def _find_names(self, real: str, *, is_listing: bool) -> Sequence[str]:
         """Return the names of a file or a folder in the snapshots, one per link to it. A file or a folder that the
         snapshots lack has a name if its folder has.
         """
@@ -199,7 +199,7 @@ class OpenedFiles:
         modules, is_import = set[str](), False
         frame: FrameType | None = sys._getframe(n_frames)
         while frame is not None:
-            name = _module_of(frame)
+            name = _get_module(frame)
             if name not in self._kinds:
                 self._kinds[name] = self._kind(name)
             kind = self._kinds[name]
@@ -252,7 +252,7 @@ def _folders_around(packages: Collection[str], files: Mapping[str, SourceFile]) 
     return tuple(sorted(f"{folder.rstrip(os.sep)}{os.sep}" for folder in above | {os.path.realpath(os.curdir)}))
 
 
-def _module_of(frame: FrameType) -> str:
+def _get_module(frame: FrameType) -> str:
     name = frame.f_globals.get("__name__")
     return name if isinstance(name, str) else ""
 

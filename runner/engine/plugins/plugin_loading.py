@@ -164,7 +164,7 @@ def require_unchanged(cls: type, *, as_model: bool = False) -> None:
     """
     known = class_snapshot(cls)
     opened = [known.files[name] for name in opened_by_model(cls) if name in known.files] if as_model else []
-    for file in (*known.read_by(cls if as_model else None), *opened):
+    for file in (*known.files_read(cls if as_model else None), *opened):
         if file.has_changed:
             raise ComponentError(
                 f"{file.path}: changed while {cls.__module__}.{cls.__qualname__} ran. Its code may read this "
@@ -175,8 +175,8 @@ def require_unchanged(cls: type, *, as_model: bool = False) -> None:
 
 
 def opened_by_model(cls: type) -> set[str]:
-    """Return the files that a user's language model has opened so far, by names as in `Snapshot.opened_by`."""
-    return class_snapshot(cls).opened_by(cls, _state.opened)
+    """Return the files that a user's language model has opened so far, by names as in `Snapshot.files_opened`."""
+    return class_snapshot(cls).files_opened(cls, _state.opened)
 
 
 def identify_files(component: object, method: str) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 from components.json_value import Json
 from runner.engine.plugins.computed_paths import builds_paths, computes_paths
 from runner.engine.plugins.files import SUFFIXES, SourceFile, list_files
-from runner.engine.plugins.named_files import names_in
+from runner.engine.plugins.named_files import find_named_files
 from runner.engine.plugins.opened_files import ANY_MODULE, LISTED, OpenedFiles, find_folder
 from runner.engine.plugins.source_imports import may_import_by_name, mentioned_packages, top_level
 
@@ -67,7 +67,7 @@ class Snapshot:
         """Top-level packages that it covers, sorted."""
         return sorted({top_level(name) for name in self.files} | self.without_files)
 
-    def read_by(self, cls: type | None = None) -> list[SourceFile]:
+    def files_read(self, cls: type | None = None) -> list[SourceFile]:
         """Return the files that code may read at any time.
 
         With the class of a model, return only files that the replies of this model depend on.
@@ -75,7 +75,7 @@ class Snapshot:
         names = self.model_code(cls).modules if cls else self.files
         return [file for name in names if (file := self.files[name]).is_read]
 
-    def digest_of(self, package: str) -> str:
+    def get_digest(self, package: str) -> str:
         """Return the `digest` of one of `packages`."""
         return _digest({name: file for name, file in self.files.items() if top_level(name) == package})
 
@@ -96,7 +96,7 @@ class Snapshot:
             )
         return self.models[name]
 
-    def opened_by(self, cls: type, opened: OpenedFiles) -> set[str]:
+    def files_opened(self, cls: type, opened: OpenedFiles) -> set[str]:
         """Return the files that a model's modules were seen to open, without the files in its `model_code`.
 
         These are names of files, names of folders with a slash at the end, and `ALL_CODE`. Code that opens a file which
@@ -110,8 +110,9 @@ class Snapshot:
         return read | packages | ({ALL_CODE} if imported.intersection(self.files) - modules.keys() else set())
 
     def opened_digest(self, name: str) -> str:
-        """Return the SHA-256 (hex) of an item of `opened_by` in this snapshot. It covers the content of a file ("" if
-        it does not exist), or the names of all files below a folder.
+        """Return the SHA-256 (hex) of an item of `files_opened` in this snapshot.
+
+        It covers the content of a file ("" if it does not exist), or the names of all files below a folder.
         """
         if name.endswith(_DATA_NAMES):
             package = name.removesuffix(_DATA_NAMES)
@@ -145,8 +146,8 @@ class Snapshot:
         data = {name for name, file in self.files.items() if file.is_data and top_level(name) in packages}
         if any(map(computes_paths, texts)):
             return data
-        named = {constant.strip("/") for text in texts for constant in names_in(text)}
-        return {name for name in data if not named.isdisjoint(_parts_of(name))}
+        named = {constant.strip("/") for text in texts for constant in find_named_files(text)}
+        return {name for name in data if not named.isdisjoint(_split_path(name))}
 
     def _reachable(self, modules: Collection[str]) -> set[str]:
         reached, waiting = set[str](), [name for module in modules for name in _with_parents(module)]
@@ -165,7 +166,7 @@ class Snapshot:
         return reached
 
 
-def _parts_of(name: str) -> Iterator[str]:
+def _split_path(name: str) -> Iterator[str]:
     """Yield the parts of a path that may name its file or one of its folders, without the package."""
     parts = name.split("/")[1:]
     for last in range(1, len(parts) + 1):
@@ -195,7 +196,7 @@ def _with_parents(module: str) -> Iterator[str]:
 
 def installed_digest(package: str) -> str:
     """Return the SHA-256 (hex) of the files of a top-level package as they are now. "" without files."""
-    return _digest(list_files(package, _places_of(package), follow_names=package not in OURS))
+    return _digest(list_files(package, _find_places(package), follow_names=package not in OURS))
 
 
 def take_snapshot(
@@ -213,7 +214,7 @@ def take_snapshot(
     while waiting:
         name = waiting.pop()
         if name not in read:
-            read[name] = list_files(name, _places_of(name))
+            read[name] = list_files(name, _find_places(name))
         files |= read[name]
         needed = _users_packages(read[name], plugins, known=seen)
         seen |= needed
@@ -239,7 +240,7 @@ def is_users(package: str) -> bool:
     """
     if package in OURS or package == "__main__":
         return False
-    places = _places_of(package)
+    places = _find_places(package)
     if package in sys.stdlib_module_names:  # a file on PYTHONPATH takes its place, unless it is Python's own zip file
         places = [place for place in places if place.exists()]
     return not all(map(_is_installed, places))
@@ -250,7 +251,7 @@ def _is_installed(place: Path) -> bool:
     return bool(_INSTALLED & set(real.parts)) or real.is_relative_to(_STANDARD_LIBRARY)
 
 
-def _places_of(package: str) -> Sequence[Path]:
+def _find_places(package: str) -> Sequence[Path]:
     """Return the folders of a top-level package, or its file. () for others, such as a built-in module."""
     spec = _find_spec(package)
     if spec is None:

@@ -147,7 +147,7 @@ def find_imports(text: bytes, module: str, *, is_package: bool) -> Imports:
             starred |= {base for alias in node.names if alias.name == "*"}
             bound |= {alias.asname or alias.name: f"{base}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Constant):
-            names |= _named_in(node.value)
+            names |= _find_module_names(node.value)
         elif isinstance(node, ast.JoinedStr) and node.values and isinstance(node.values[0], ast.Constant):
             names.add(str(node.values[0].value).partition(".")[0])
     names |= {
@@ -157,7 +157,7 @@ def find_imports(text: bytes, module: str, *, is_package: bool) -> Imports:
     return Imports(frozenset(names), frozenset(starred), is_dynamic, _does_nothing(tree))
 
 
-def _named_in(value: object) -> set[str]:
+def _find_module_names(value: object) -> set[str]:
     """Return the name if a string may name a module, as in `locate("my_package.words")`."""
     if not isinstance(value, str) or len(value) > _MAX_NAME_CHARACTERS:
         return set()

@@ -53,7 +53,7 @@ class SharedLimiter:
             wait_s = pace.wait_s(now := time.time(), *account.limits)
             if wait_s == 0 and self._ledger:
                 wait_s = self._ledger.admit(
-                    attempt.max_tokens, self.prices.find(account.model, account.priced_at), attempt.timeout_s
+                    attempt.max_tokens, self.prices.find(account.model, account.price_name), attempt.timeout_s
                 )
             if wait_s == 0:
                 pace.take_turn(now, *account.limits, attempt.max_tokens.n_all)
@@ -65,13 +65,13 @@ class SharedLimiter:
         with self._defer_store_error():
             self._give_back(account, attempt.n_unused(used))
             if self._ledger:
-                self._ledger.settle(attempt.max_tokens, used, self.prices.find(account.model, account.priced_at))
+                self._ledger.settle(attempt.max_tokens, used, self.prices.find(account.model, account.price_name))
 
     def withdraw(self, attempt: Attempt) -> None:
         account = attempt.account
         self._give_back(account, attempt.max_tokens.n_all)
         if self._ledger:
-            self._ledger.withdraw(attempt.max_tokens, self.prices.find(account.model, account.priced_at))
+            self._ledger.withdraw(attempt.max_tokens, self.prices.find(account.model, account.price_name))
 
     @contextmanager
     def _defer_store_error(self) -> Iterator[None]:

@@ -63,7 +63,7 @@ class Heartbeat:
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
 
-    def name_in(self, folder: Path, interval_s: float, user: object) -> str:
+    def start_file(self, folder: Path, interval_s: float, user: object) -> str:
         """Return the name of this process's file in a folder. The file is touched as long as `user` exists.
 
         Raises OSError if it cannot be written.

@@ -69,7 +69,7 @@ class _FileIndex:
                 break  # a process is still writing the line
             if line != b"\n" and (reply := _reply(line)):  # `add_all` writes a blank line before each batch
                 self.places[reply.request_id] = (self.n_read, len(line))
-                if variables := _hidden_in(line):
+                if variables := _read_hidden(line):
                     self.hidden[reply.request_id] = variables
             else:
                 self.n_damaged += not _is_sound(line)
@@ -146,7 +146,7 @@ class Replies:
 
         A file that this user may not read has None instead of a number. Raises PermissionError for such a folder.
         """
-        counts = {path: _count_damaged_in(path) for path in (self._folder / name for name in self._names())}
+        counts = {path: _count_damaged_lines(path) for path in (self._folder / name for name in self._names())}
         return {path: n_lines for path, n_lines in counts.items() if n_lines != 0}
 
     def drop_damaged(self, files: Iterable[Path]) -> None:
@@ -345,7 +345,7 @@ def count_damaged(lines: Iterable[bytes]) -> int:
     return sum(not _is_sound(line) for line in lines)
 
 
-def _count_damaged_in(path: Path) -> int | None:
+def _count_damaged_lines(path: Path) -> int | None:
     """Return the number of damaged lines; None for a file that this user may not read."""
     try:
         with open_regular(path) as file:
@@ -397,7 +397,7 @@ def _reply(line: bytes) -> Answer | None:
     return reply if isinstance(reply.request_id, str) and reply.state is not AnswerState.ERROR else None
 
 
-def _hidden_in(line: bytes) -> list[str]:
+def _read_hidden(line: bytes) -> list[str]:
     """Return the variables whose values were hidden in the reply of a line."""
     if f'"{_HIDDEN}": ['.encode() not in line:  # decoding each line a second time would take as long as the first
         return []

@@ -160,7 +160,7 @@ class Store:
             return True
         return (kind, key) in self._partial and self._find_partial(kind, key) is not None
 
-    def versions_of(self, kind: str, key: str) -> Mapping[str, str]:
+    def library_versions(self, kind: str, key: str) -> Mapping[str, str]:
         """Return the versions that a cached result was computed with. Empty for a result that would have to be
         downloaded.
         """
@@ -192,7 +192,7 @@ class Store:
                 if manifest is None:
                     self._remote.mark_damaged(folder)
                     return None
-                return self._move_in(temporary, StoredResult(folder, manifest, remote=self._remote))
+                return self._move_to_store(temporary, StoredResult(folder, manifest, remote=self._remote))
         finally:
             shutil.rmtree(temporary, ignore_errors=True)  # does not exist after a successful move
 
@@ -286,9 +286,9 @@ class Store:
         while not self._remote.publish(entry.manifest.kind, entry.folder.name, temporary):
             if first := self._fetch(entry.folder):
                 return first
-        return self._move_in(temporary, entry)
+        return self._move_to_store(temporary, entry)
 
-    def _move_in(self, temporary: Path, entry: StoredResult) -> StoredResult:
+    def _move_to_store(self, temporary: Path, entry: StoredResult) -> StoredResult:
         """Move a result to its folder. Returns the result that stays: `entry`, or an undamaged result that was there.
 
         Raises OSError if the folder cannot be written.

@@ -59,7 +59,7 @@ class Writers:
     @property
     def own_name(self) -> str:
         """Name of this process. The first access starts its heartbeat. Raises OSError if its file cannot be written."""
-        return heartbeat.name_in(self._folder, self.lease_s / _BEATS_PER_LEASE, self)
+        return heartbeat.start_file(self._folder, self.lease_s / _BEATS_PER_LEASE, self)
 
     @property
     def own_path(self) -> Path:

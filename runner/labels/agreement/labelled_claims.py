@@ -23,7 +23,7 @@ from components.judges.claim_replies import Support
 from components.judges.faithfulness import Faithfulness
 from components.records import JudgeInput, Kind, Passage, Sample, ScoreState, Turn
 from components.subsets import UNNAMED
-from runner.engine.model_replies import asker_for
+from runner.engine.model_replies import build_asker
 from runner.engine.plugins.plugin_loading import load_plugins
 from runner.engine.store import Store
 from runner.labels.claim_labels import LabelledClaim
@@ -66,7 +66,7 @@ def rate_claims(judge: ChecksAnswers, claims: Sequence[LabelledClaim], store: St
         for item, item_claims in groups
         for texts_of_item in [enumerate(_texts(judge, item), start=1)]
     ]
-    ask = asker_for(judge.llm, judge_purpose(judge), store)
+    ask = build_asker(judge.llm, judge_purpose(judge), store)
     replies = iter(ClaimChecker.from_judge(judge).verdicts(list(chain.from_iterable(checks)), ask))
     questions = number_questions([LabelledItem(item, {}) for item, _ in groups])
     return [
@@ -124,7 +124,7 @@ def claims_to_label(
                 passages = tuple(map(Passage, read_hit_texts(hits, corpus)))
                 items.setdefault((row["id"], row["answer"]), JudgeInput(_sample(row), row["answer"], passages))
     sampled = sorted(items.values(), key=lambda item: draw(0, f"{item.sample.id} {item.answer}"))[:n_answers]
-    ask = asker_for(judge.llm, judge_purpose(judge), store)
+    ask = build_asker(judge.llm, judge_purpose(judge), store)
     extractor = ClaimExtractor(judge.system, judge.claim_prompt, judge.reminder, judge.max_claims, judge.max_attempts)
     replies = extractor.claims([SourceText("claims", item.sample, item.answer) for item in sampled], ask)
     with_claims = [

@@ -29,7 +29,7 @@ class LabelledQuestion:
     answers: set[str] = field(default_factory=set)
 
 
-def questions_in(sweep_dir: Path, ids: Iterable[str]) -> dict[str, LabelledQuestion]:
+def read_labelled_questions(sweep_dir: Path, ids: Iterable[str]) -> dict[str, LabelledQuestion]:
     """Return the samples of a sweep with these ids, by id. Raises DataError if a file of the sweep cannot be read."""
     requested = set(ids)
     questions: dict[str, LabelledQuestion] = {}

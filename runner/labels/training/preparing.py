@@ -12,7 +12,7 @@ from components.records import Sample
 from runner.engine.identity import describe, hash_description
 from runner.labels.graders import labelled_graders
 from runner.labels.label_files import LabelledItem, read_labels
-from runner.labels.training.labelled_answers import LabelledQuestion, complete_items, questions_in
+from runner.labels.training.labelled_answers import LabelledQuestion, complete_items, read_labelled_questions
 from runner.labels.training.prepared_folder import SPLITS, TrainingManifest, file_contents, key_of_files, write_prepared
 from runner.labels.training.question_splits import split_groups
 from runner.labels.training.training_pairs import TrainingPair, make_pairs
@@ -48,7 +48,7 @@ def prepare(preparation: Preparation, folder: Path) -> TrainingManifest:
     items = [item for item in items if item.labels]
     questions: Mapping[str, LabelledQuestion] = {}
     if preparation.sweep_dir:
-        questions = questions_in(preparation.sweep_dir, (item.judged.sample.id for item in items))
+        questions = read_labelled_questions(preparation.sweep_dir, (item.judged.sample.id for item in items))
         items = complete_items(items, questions)
     config = compose_config(quote_values([f"judge={preparation.judge}", NO_MODEL, *preparation.overrides]))
     graders = labelled_graders(config, items)

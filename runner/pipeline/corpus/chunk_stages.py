@@ -120,10 +120,10 @@ def _cut(chunker: Chunker, documents: DocumentBlock) -> ChunkBlock:
 
 def chunk_blocks(chunks: Stage[Spans], blocks: Sequence[DocumentBlock]) -> tuple[ChunkBlock, ...]:
     """Return the chunks of blocks of their corpus, as spans of the blocks."""
-    return tuple(_chunks_of(chunks, block) for block in blocks)
+    return tuple(_cut_block(chunks, block) for block in blocks)
 
 
-def _chunks_of(chunks: Stage[Spans], block: DocumentBlock) -> ChunkBlock:
+def _cut_block(chunks: Stage[Spans], block: DocumentBlock) -> ChunkBlock:
     if isinstance(chunks, Chunks) and block in (other.documents for other in chunks.blocks):
         return _cut(chunks.chunker, block)
     is_all = isinstance(block, DocumentsBelow) and not block.prefix

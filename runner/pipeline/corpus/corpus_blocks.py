@@ -38,7 +38,7 @@ class CorpusBlock(StageGroup):
         return np.flatnonzero(partition.block == self.number)
 
     def read(self, run: Run) -> Documents:
-        return _documents_at(run.read(self.corpus), self.rows(run))
+        return _select_documents(run.read(self.corpus), self.rows(run))
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,10 @@ class DocumentsBelow(StageGroup):
         return np.arange(*prefix_range(run.read(self.corpus).ids, self.prefix))
 
     def read(self, run: Run) -> Documents:
-        return _documents_at(run.read(self.corpus), self.rows(run))
+        return _select_documents(run.read(self.corpus), self.rows(run))
 
 
-def _documents_at(documents: Documents, rows: NDArray[np.int64]) -> Documents:
+def _select_documents(documents: Documents, rows: NDArray[np.int64]) -> Documents:
     return documents if len(rows) == len(documents) else documents.at(rows.tolist())
 
 

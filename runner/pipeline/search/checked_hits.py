@@ -23,7 +23,7 @@ def validate_hits(hits: Hits, n_queries: int, n_chunks: int, component: object, 
     return hits
 
 
-def n_chunks_in(rankings: Sequence[Hits]) -> int:
+def min_chunk_count(rankings: Sequence[Hits]) -> int:
     """Return one more than the largest position in the rankings, or 0 if they have no hits."""
     return max((int(hits.chunk.max(initial=-1)) for hits in rankings), default=-1) + 1
 

@@ -20,7 +20,7 @@ from runner.pipeline.corpus import sub_corpora
 from runner.pipeline.corpus.checked_arrays import validate_arrays
 from runner.pipeline.corpus.sub_corpora import ALL, Rows, SearchedCorpora, SubCorpora
 from runner.pipeline.corpus.text_passages import ChunkPassages, QueryPassages
-from runner.pipeline.search.checked_hits import n_chunks_in, validate_hits
+from runner.pipeline.search.checked_hits import min_chunk_count, validate_hits
 from runner.pipeline.search.encoded_blocks import encoded_in_blocks
 from runner.pipeline.search.searching import Search
 
@@ -120,7 +120,7 @@ class TokenHits(Search, kind="token_hits", version=1, work=Work.PER_QUERY):
         for part in parts:
             part_queries = queries.rows(part.queries)
             hits = self.index.search(sub_corpora.arrays_of_part(built, part), part_queries, depth)
-            part_hits.append(validate_hits(hits, len(part_queries), n_chunks_in([hits]), self.index))
+            part_hits.append(validate_hits(hits, len(part_queries), min_chunk_count([hits]), self.index))
         return sub_corpora.merge(part_hits, parts, len(queries))
 
 

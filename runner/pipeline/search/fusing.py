@@ -12,7 +12,7 @@ from components.text.ranking import empty_hits
 from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, StageGroup, Work
 from runner.engine.stage_run import Run
-from runner.pipeline.search.checked_hits import n_chunks_in, validate_hits
+from runner.pipeline.search.checked_hits import min_chunk_count, validate_hits
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class FusedHits(Stage[Hits], kind="fused_hits", version=1, work=Work.PER_QUERY):
         rankings = [hits for ranking in self.rankings for hits in ranking.by_sample(run)]
         n_hits = max(hits.chunk.shape[1] for hits in rankings)  # small corpora have fewer chunks than the depth
         fused = self.fusion.fuse(rankings, min(self.depth, n_hits))
-        return validate_hits(fused, len(rankings[0]), n_chunks_in(rankings), self.fusion)
+        return validate_hits(fused, len(rankings[0]), min_chunk_count(rankings), self.fusion)
 
 
 class OnlyHits(Stage[Hits], kind="sample_hits", version=1, work=Work.PER_QUERY):

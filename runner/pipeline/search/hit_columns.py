@@ -176,14 +176,14 @@ def gold_columns(
     row, column = np.nonzero(context.chunk >= 0)
     in_context = build_spans(row.astype(np.int64), context.chunk[row, column].astype(np.int64), chunks)
     in_hits = build_spans(table.row, table.place, chunks)
-    return GoldColumns(samples, places, table, places.pieces_in(in_hits), places.pieces_in(in_context))
+    return GoldColumns(samples, places, table, places.find_pieces(in_hits), places.find_pieces(in_context))
 
 
 def add_compressed_counts(gold: GoldColumns, spans: Spans, context: Context) -> GoldColumns:
     """Return the columns with the gold in the texts that a compressor retained, and in the chunks before it."""
     row, column = np.nonzero(context.chunk >= 0)
     retained = build_spans(row.astype(np.int64), context.chunk[row, column].astype(np.int64), spans)
-    return replace(gold, context_pieces=gold.places.pieces_in(retained), chosen_pieces=gold.context_pieces)
+    return replace(gold, context_pieces=gold.places.find_pieces(retained), chosen_pieces=gold.context_pieces)
 
 
 def gold_column(

@@ -52,12 +52,12 @@ class HitRanks(StageGroup):
         ranks_by_name: dict[str, Ranks] = {name: np.zeros(len(table.row), dtype=np.int64) for name in (DENSE, SPARSE)}
         for arm in self.arms:
             for hits in self._convert_to_read(run, arm.ranking.by_sample(run)):
-                ranks = _ranks_in(hits, table)
+                ranks = _find_ranks(hits, table)
                 for name in arm.names:
                     ranks_by_name[name] = _best_ranks(ranks_by_name[name], ranks) if name in ranks_by_name else ranks
         ranks_by_name[BEFORE_RERANK] = np.zeros(len(table.row), dtype=np.int64)
         for stage in self.before_reranker:  # a cell has at most one ranking before a reranker
-            ranks_by_name[BEFORE_RERANK] = _ranks_in(run.read(stage), table)
+            ranks_by_name[BEFORE_RERANK] = _find_ranks(run.read(stage), table)
         return {name: pa.array(ranks, pa.int32(), mask=ranks == 0) for name, ranks in ranks_by_name.items()}
 
     def _convert_to_read(self, run: Run, rankings: Iterable[Hits]) -> Iterator[Hits]:
@@ -91,7 +91,7 @@ def _name_kind(arm: Arm) -> str:
     return SPARSE if isinstance(arm, SparseArm | EncodedSparseArm) else "late_interaction"
 
 
-def _ranks_in(hits: Hits, table: HitTable) -> Ranks:
+def _find_ranks(hits: Hits, table: HitTable) -> Ranks:
     """Return the rank of every hit of the table among these hits of its sample, int64; 0 if it is not among them."""
     n_chunks = 2 + max(int(hits.chunk.max(initial=-1)), int(table.chunk.max(initial=-1)))
     order = np.argsort(hits.chunk, axis=1, kind="stable")  # the first of equal chunks is found

@@ -346,7 +346,7 @@ class IterationReport(StepReport):
         for search in self.searches:
             spans.append(search.spans(run))
             joined = SpansOfSamples(*(np.concatenate([getattr(part, name) for part in spans]) for name in _COLUMNS))
-            is_complete = places.pieces_in(joined).n_characters(len(needed)) >= needed
+            is_complete = places.find_pieces(joined).n_characters(len(needed)) >= needed
             new.append(is_complete & ~before)
             before = is_complete
         return new

@@ -27,7 +27,7 @@ class Code:
             if name in seen or (file := self._file(name)) is None:
                 continue
             seen.add(name)
-            for imported in self._imports_of(file, when_called=when_called):
+            for imported in self._resolve_imports(file, when_called=when_called):
                 top = imported.partition(".")[0]
                 if top in self._own:
                     waiting += [imported, imported.rpartition(".")[0]]
@@ -41,7 +41,7 @@ class Code:
         files = (path / "__init__.py", path.with_suffix(".py"))
         return next((file for file in files if name and file.is_file()), None)
 
-    def _imports_of(self, file: Path, *, when_called: bool) -> tuple[str, ...]:
+    def _resolve_imports(self, file: Path, *, when_called: bool) -> tuple[str, ...]:
         package = ".".join(file.relative_to(self._root).parent.parts)
         text = file.read_text(encoding="utf-8")
         return tuple(dict.fromkeys(_names(_parse(text), package, when_called=when_called)))

@@ -59,14 +59,14 @@ def annotator_agreement(testset: Testset, annotations: Sequence[Annotation], see
     alphas = {}
     for name in ("rating", "topic", *(f"check_{check}" for check in Check)):
         level = MeasurementLevel.ORDINAL if name == "rating" else MeasurementLevel.NOMINAL
-        values = [[_value_of(annotation, name) for annotation in unit] for unit in units]
+        values = [[_get_rating(annotation, name) for annotation in unit] for unit in units]
         alphas[name] = krippendorff_alpha(values, level, clusters, seed=seed)
     marks, n_marked = _marks(units, np.array(clusters, dtype=np.int64), seed)
     pairs = tuple(_pairs(annotations, cluster, seed))
     return AnnotatorAgreement(len({annotation.annotator for annotation in annotations}), alphas, marks, n_marked, pairs)
 
 
-def _value_of(annotation: Annotation, name: str) -> Hashable | None:
+def _get_rating(annotation: Annotation, name: str) -> Hashable | None:
     """Return the rating, the topic, or the answer to a check."""
     if name == "rating":
         return annotation.rating

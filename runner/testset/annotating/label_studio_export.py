@@ -47,7 +47,7 @@ def read_export(file: Path, known: AnnotatedVersions, annotator: str | None) -> 
         names = known.documents_of(optional_texts(data, "documents", location), location)
         for annotation in submitted:
             results = _Results(annotation, sample, names, known, location)
-            annotations.append(results.annotation(annotator or _annotator_of(annotation, location)))
+            annotations.append(results.annotation(annotator or _get_annotator(annotation, location)))
             other_controls |= results.others
     return Annotated(tuple(annotations), n_skipped, n_drafts, n_untouched, n_of_removed, frozenset(other_controls))
 
@@ -62,7 +62,7 @@ def _describe_format(record: Record) -> str:
     return f"a task without annotations, with the fields {', '.join(record) or 'none'}"
 
 
-def _annotator_of(annotation: Record, location: str) -> str:
+def _get_annotator(annotation: Record, location: str) -> str:
     who = annotation.get("completed_by")
     if isinstance(who, dict):
         who = next((who[name] for name in _NAMES if who.get(name)), None)

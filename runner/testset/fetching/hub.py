@@ -16,9 +16,9 @@ from urllib.request import HTTPRedirectHandler, HTTPSHandler, OpenerDirector, Re
 
 from components.errors import DataError
 from components.json_value import Json
-from components.openai_server.access import key_in, key_problems, proxy_problems, url_problems
+from components.openai_server.access import key_problems, proxy_problems, read_api_key, url_problems
 from components.openai_server.connection import trusting_context
-from components.openai_server.origin import MAX_REDIRECTS, REDIRECTS, origin_of
+from components.openai_server.origin import MAX_REDIRECTS, REDIRECTS, parse_origin
 from components.pretrained.hub_address import ENDPOINT, HUB, OFFLINE, TOKEN, hub_endpoint, is_offline
 
 _TIMEOUT_S = 30.0
@@ -60,7 +60,7 @@ class Hub:
 
     def __init__(self) -> None:
         self.endpoint = hub_endpoint()
-        self._token = key_in(TOKEN)
+        self._token = read_api_key(TOKEN)
         problems = [
             *(each.replace("base_url", ENDPOINT, 1) for each in url_problems(self.endpoint, HUB)),
             *(each.replace("api_key_env", TOKEN, 1) for each in (key_problems(TOKEN) if self._token else [])),
@@ -124,7 +124,7 @@ class Hub:
 
     def _open(self, address: str, headers: Mapping[str, str]) -> HTTPResponse:
         sent = {"User-Agent": "rag-grid", "Accept-Encoding": "identity", **headers}
-        if self._token and origin_of(address) == origin_of(self.endpoint):
+        if self._token and parse_origin(address) == parse_origin(self.endpoint):
             sent["Authorization"] = f"Bearer {self._token}"
         if self._opener is None:
             is_secure = self.endpoint.startswith("https")  # loading certificates takes half a second
@@ -169,7 +169,7 @@ def next_hub_address(address: str, location: str, source: str) -> str:
     """Return the address that a redirect leads to. Raises DataError if it is unusable or drops https."""
     try:
         target = urljoin(address, location.strip())
-        here, there = (origin_of(each).partition(":")[0] for each in (address, target))
+        here, there = (parse_origin(each).partition(":")[0] for each in (address, target))
     except ValueError:
         raise DataError(f"{source}: the hub redirects to an address that cannot be parsed") from None
     if there not in ("http", "https") or (here, there) == ("https", "http"):

@@ -191,7 +191,7 @@ class GenerationLoop:
         voting = self._votes(documents)
         self._run([*voting, *evidence])
         votes = [vote for stage in voting for vote in self._read(stage).votes]
-        topic_of = self._topics_of(state, documents, votes)
+        topic_of = self._collect_topics(state, documents, votes)
         for stage in evidence:
             state.progress.add_evidence(self._read(stage).sets, topic_of)
         self._evidence += evidence
@@ -201,7 +201,7 @@ class GenerationLoop:
         voting = self._settings.topics.voting
         return [VotesOnTopics(voting, topics, self.search.corpus, documents) for topics in self.topics if voting]
 
-    def _topics_of(
+    def _collect_topics(
         self, state: GenerationState, documents: Sequence[str], votes: Sequence[TopicVotes]
     ) -> dict[str, str]:
         """Return the topic of each document. Documents without a topic are left out."""

@@ -8,7 +8,7 @@ import pytest
 
 from components.errors import ComponentError
 from components.records import Answer, AnswerState, Request
-from runner.engine.checked_answers import validate_answers, without_secrets_in
+from runner.engine.checked_answers import hide_secrets, validate_answers
 from runner.engine.hidden_answers import hidden_lines
 
 KEY = "zQ9-4711-aVeryLongSecretOfMine-0815-end"
@@ -37,7 +37,7 @@ def test_answer_texts_thoughts_and_errors_contain_no_secret(monkeypatch: pytest.
         Answer("a", AnswerState.OK, f"It is {SECRET}.", thoughts=f"Quite-Secret-77%2Fx? {SECRET}"),
         Answer("b", AnswerState.ERROR, error=f"HTTP 401: {SECRET} at http://u:p@host"),
     ]
-    first, second = without_secrets_in(iter(answers))
+    first, second = hide_secrets(iter(answers))
     assert (first.text, first.thoughts) == ("It is ***.", "***? ***")
     assert second.error == "HTTP 401: *** at http://***@host"
 
@@ -45,7 +45,7 @@ def test_answer_texts_thoughts_and_errors_contain_no_secret(monkeypatch: pytest.
 def test_answer_without_a_secret_is_returned_as_the_same_object(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_API_KEY", SECRET)
     answer = Answer("a", AnswerState.OK, "Use http://u:p@host with api_key='sk-1234567890abcdefghij'.")
-    (found,) = without_secrets_in(iter([answer]))
+    (found,) = hide_secrets(iter([answer]))
     assert found is answer
 
 
@@ -60,7 +60,7 @@ def test_answers_with_hidden_secrets_are_counted_by_variable(monkeypatch: pytest
         Answer("d", AnswerState.OK, "nothing"),
         Answer("e", AnswerState.ERROR, error=KEY),
     ]
-    assert len(list(without_secrets_in(iter(answers), hidden))) == len(answers)
+    assert len(list(hide_secrets(iter(answers), hidden))) == len(answers)
     assert hidden == {"a": ["MY_API_KEY"], "b": ["MY_API_KEY"], "c": ["OTHER_TOKEN"]}
     first, second = hidden_lines(Counter(variable for variables in hidden.values() for variable in variables))
     assert first.startswith("2 answers of a model contained the value of MY_API_KEY, and were stored with *** ")
@@ -79,7 +79,7 @@ def test_closing_checked_answers_closes_the_source() -> None:
         finally:
             closed.append(True)
 
-    answers = without_secrets_in(generate())
+    answers = hide_secrets(generate())
     next(answers)
     answers.close()  # type: ignore[attr-defined]
     assert closed == [True]

@@ -12,7 +12,7 @@ import pytest
 
 from analysis.forensics import verdicts
 from components.datasets.beir_files import read_qrels
-from components.llms.rehearsal.model import reply_to
+from components.llms.rehearsal.model import write_reply
 from components.records import Message
 from runner.export_rankings import main as export_rankings
 from runner.output.planned_metric import PlannedMetrics
@@ -46,7 +46,7 @@ FEW = (f"dataset.limit={N}", "metrics=retrieval", "metrics.interval.n_resamples=
 def examine(request: dict[str, Any], attempt: int) -> Reply:
     """The reply of the rehearsal, after a moment in which the command can be killed."""
     messages = tuple(Message(str(own["role"]), str(own["content"])) for own in request["messages"])
-    return Reply(reply_to(messages), delay_s=0.02)
+    return Reply(write_reply(messages), delay_s=0.02)
 
 
 @pytest.fixture

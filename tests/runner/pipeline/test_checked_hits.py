@@ -10,7 +10,7 @@ from components.errors import ComponentError
 from components.fusions.rrf import ReciprocalRank
 from components.records import Hits
 from components.text.ranking import hits_in_order
-from runner.pipeline.search.checked_hits import n_chunks_in, validate_hits
+from runner.pipeline.search.checked_hits import min_chunk_count, validate_hits
 
 FUSION = ReciprocalRank()
 HITS = hits_in_order([[2, 0], [1]])
@@ -53,5 +53,5 @@ def test_diverse_hits_need_no_order_by_score() -> None:
 
 
 def test_ranking_positions_are_counted() -> None:
-    assert n_chunks_in([HITS, hits_in_order([[4], []])]) == 5
-    assert n_chunks_in([hits_in_order([[], []])]) == 0
+    assert min_chunk_count([HITS, hits_in_order([[4], []])]) == 5
+    assert min_chunk_count([hits_in_order([[], []])]) == 0

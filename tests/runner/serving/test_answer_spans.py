@@ -15,7 +15,7 @@ import pytest
 from components.errors import DataError
 from components.records import Kind, Sample, Turn
 from runner.serving import answer_spans
-from runner.serving.answer_spans import VARIABLES, tracer_for
+from runner.serving.answer_spans import VARIABLES, build_tracer
 from runner.serving.retrieved_passages import Passage
 from runner.testset.production.otlp_traces import read_otlp
 from runner.testset.production.traced_questions import TracedQuestion
@@ -119,7 +119,7 @@ SAMPLE = Sample("s", "", Kind.QA, "Who?", ())
 
 
 def test_spans_without_an_endpoint_are_not_sent() -> None:
-    tracer = tracer_for("sweep", "cell")
+    tracer = build_tracer("sweep", "cell")
     with tracer.question(SAMPLE) as span:
         span.set({"output.value": "x"})
         span.set_passages([Passage("d", "t", "text", 0, 4, 1.0)])
@@ -136,7 +136,7 @@ def test_application_tracer_provider_receives_the_spans(monkeypatch: pytest.Monk
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     monkeypatch.setattr("opentelemetry.trace.get_tracer_provider", lambda: provider)
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://127.0.0.1:9/v1/traces")
-    tracer = tracer_for("sweep", "cell")
+    tracer = build_tracer("sweep", "cell")
     with pytest.raises(DataError), tracer.question(SAMPLE), tracer.span("generate", "LLM", {"llm.model_name": None}):
         raise DataError("no answer")
     model, root = exporter.get_finished_spans()
@@ -153,6 +153,6 @@ def test_application_tracer_provider_receives_the_spans(monkeypatch: pytest.Monk
 def test_missing_opentelemetry_is_a_warning(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setattr(answer_spans, "find_spec", lambda _: None)
-    with caplog.at_level(logging.WARNING), tracer_for("sweep", "cell").question(SAMPLE):
+    with caplog.at_level(logging.WARNING), build_tracer("sweep", "cell").question(SAMPLE):
         pass
     assert "pip install opentelemetry-sdk opentelemetry-exporter-otlp-proto-http" in caplog.text

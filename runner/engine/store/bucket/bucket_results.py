@@ -21,8 +21,8 @@ from runner.engine.store.bucket.paths import (
     REPLIES,
     RUNS,
     entry_path,
+    parse_path,
     part_path,
-    result_at,
 )
 from runner.engine.store.held_locks import HeldLock
 from runner.engine.store.manifests import MANIFEST, Files
@@ -85,7 +85,7 @@ class BucketRemote:
 
     def results(self, kind: str) -> Iterable[tuple[str, str]]:
         for each in self._objects.list_objects(f"{ENTRIES}/{kind}".rstrip("/")):
-            if result := result_at(each.path):
+            if result := parse_path(each.path):
                 yield result
 
     def is_current(self, folder: Path) -> bool:

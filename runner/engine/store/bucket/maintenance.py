@@ -24,8 +24,8 @@ from runner.engine.store.bucket.paths import (
     REPLIES,
     RUNS,
     WRITERS,
+    parse_path,
     part_path,
-    result_at,
     result_of_part,
 )
 from runner.engine.store.leases import LeasedResults, join_leases, read_lease
@@ -87,7 +87,7 @@ class BucketMaintenance:
                 large.setdefault(name, []).append(part)
         results = []
         for each in [*self._objects.list_objects(ENTRIES), *self._objects.list_objects(PARTIAL)]:
-            if (kind_and_name := result_at(each.path)) is None:
+            if (kind_and_name := parse_path(each.path)) is None:
                 continue
             kind, name = kind_and_name
             parts = large.get(name, [])
@@ -99,9 +99,9 @@ class BucketMaintenance:
 
     def seconds(self, results: Iterable[BucketResult]) -> list[float]:
         """Return the seconds that each result took to compute. 0 for a damaged one."""
-        return list(self._objects.read_concurrently(self._seconds_of, results))
+        return list(self._objects.read_concurrently(self._read_seconds, results))
 
-    def _seconds_of(self, result: BucketResult) -> float:
+    def _read_seconds(self, result: BucketResult) -> float:
         entry = self._objects.get(result.path)
         unpacked = unpack(entry.contents) if entry else None
         try:
@@ -111,9 +111,9 @@ class BucketMaintenance:
 
     def damages(self, results: Iterable[BucketResult]) -> list[str]:
         """Compare all contents with their checksums. Returns the damage of each result; "" if it is sound."""
-        return list(self._objects.read_concurrently(self._damage_of, results))
+        return list(self._objects.read_concurrently(self._find_damage, results))
 
-    def _damage_of(self, result: BucketResult) -> str:
+    def _find_damage(self, result: BucketResult) -> str:
         entry = self._objects.get(result.path)
         if entry is None:  # another process has just pruned the result
             return ""

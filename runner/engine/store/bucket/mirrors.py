@@ -110,7 +110,7 @@ class SentReplies:
             writer, segment = listed.path.split("/")[-2:]
             if not (self._folder / ".sent" / writer).exists():  # this host wrote the files that are marked as sent
                 marker = self._folder / ".brought" / f"{writer}.{segment}"
-                if (start := _number_in(marker)) < listed.n_bytes:
+                if (start := _read_number(marker)) < listed.n_bytes:
                     new.append((listed, start, marker))
         if not new:
             return True
@@ -162,9 +162,9 @@ class SentReplies:
                     self._send_file(Path(entry.path))
 
     def _is_abandoned(self, file: os.stat_result, writer: str) -> bool:
-        return file.st_size > self._progress_of(file, writer).end and self._writers.has_ended_here(writer)
+        return file.st_size > self._read_progress(file, writer).end and self._writers.has_ended_here(writer)
 
-    def _progress_of(self, file: os.stat_result, writer: str) -> _SendProgress:
+    def _read_progress(self, file: os.stat_result, writer: str) -> _SendProgress:
         """Return the number of bytes of a file that were sent.
 
         A writer that was presumed dead, so that its file was merged, starts a new file. It continues in further
@@ -186,7 +186,7 @@ class SentReplies:
             suppress(FileNotFoundError),
             path.open("rb") as file,
         ):  # the file was merged, and its content was sent before
-            progress = self._progress_of(os.fstat(file.fileno()), writer)
+            progress = self._read_progress(os.fstat(file.fileno()), writer)
             is_full = True
             while is_full:
                 file.seek(progress.start)
@@ -260,7 +260,7 @@ class SentBlocks:
                     there.add(path.name)
 
 
-def _number_in(path: Path) -> int:
+def _read_number(path: Path) -> int:
     try:
         return int(path.read_text())
     except (FileNotFoundError, ValueError):

@@ -24,7 +24,7 @@ def part_path(kind: str, name: str, digest: str) -> str:
     return f"{PARTS}/{kind}/{name[:2]}/{name}/{digest}"
 
 
-def result_at(path: str) -> tuple[str, str] | None:
+def parse_path(path: str) -> tuple[str, str] | None:
     """Return the kind and name of the result at a path. None for other objects, such as folders."""
     first, *rest = path.split("/")
     if first == PARTIAL:

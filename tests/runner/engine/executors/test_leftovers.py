@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.engine.executors.leftovers import clear_probes, clear_queues, drivers_in, new_probe, new_queue
+from runner.engine.executors.leftovers import clear_probes, clear_queues, find_drivers, new_probe, new_queue
 from runner.engine.store import Store
 from runner.engine.store.heartbeat import kernel
 from runner.store import main as store_command
@@ -23,7 +23,7 @@ LONG_AGO = 1_700_000_000
 def keep_some(folder: str) -> None:
     """Create the files that a driver keeps for two sweeps. A test runs this in a separate process."""
     results, store = Path(folder) / "results", Store(Path(folder) / "store")
-    drivers = drivers_in(results)
+    drivers = find_drivers(results)
     for sweep in SWEEPS:
         (results / sweep / "logs").mkdir(parents=True)
         new_queue(results / sweep, drivers).mkdir()
@@ -59,7 +59,7 @@ def test_prune_removes_files_of_killed_processes_only(tmp_path: Path) -> None:
             os.kill(driver.pid, signal.SIGSTOP)  # which is no end, however long it lasts
             for sign in (*results.glob(".drivers/*"), *store.root.glob("writers/*")):
                 os.utime(sign, (LONG_AGO, LONG_AGO))
-            clear_queues(results, drivers := drivers_in(results))
+            clear_queues(results, drivers := find_drivers(results))
             clear_probes(store)
             assert store_command(prune) == 0
             assert remaining_files(tmp_path) == [*ALL, "store/tmp/probe"]
@@ -81,7 +81,7 @@ def test_prune_keeps_files_of_other_users(tmp_path: Path, monkeypatch: pytest.Mo
     def refuse(path: Path, *, missing_ok: bool = False) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
-    results, drivers = tmp_path / "results", drivers_in(tmp_path / "results")
+    results, drivers = tmp_path / "results", find_drivers(tmp_path / "results")
     (results / "one" / "logs").mkdir(parents=True)
     results.chmod(0o1777)  # several users share the folder
     pickled = results / "one" / "logs" / "1_submitted.pkl"
@@ -99,18 +99,18 @@ def test_prune_keeps_files_of_other_users(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_prune_keeps_files_in_linked_sweep_folders(tmp_path: Path) -> None:
     """The drivers of these sweeps write their heartbeats there."""
-    queue = new_queue(tmp_path / "elsewhere" / "one", drivers := drivers_in(tmp_path / "elsewhere"))
+    queue = new_queue(tmp_path / "elsewhere" / "one", drivers := find_drivers(tmp_path / "elsewhere"))
     queue.mkdir(parents=True)
     (drivers.own_path.with_name("killed-1-abc")).touch()
     left = queue.rename(queue.with_name(".slurm-killed-1-abc.0123"))
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "one").symlink_to(queue.parent, target_is_directory=True)
-    clear_queues(tmp_path / "results", drivers_in(tmp_path / "results"))
+    clear_queues(tmp_path / "results", find_drivers(tmp_path / "results"))
     assert left.is_dir()
 
 
 def test_prune_keeps_files_without_a_known_process(tmp_path: Path) -> None:
     queue = tmp_path / "results" / "one" / ".slurm-0123"
     queue.mkdir(parents=True)
-    clear_queues(tmp_path / "results", drivers_in(tmp_path / "results"))
+    clear_queues(tmp_path / "results", find_drivers(tmp_path / "results"))
     assert queue.is_dir()

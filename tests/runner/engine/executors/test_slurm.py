@@ -16,7 +16,7 @@ import pytest
 from components.errors import ConfigError
 from runner.console.ending_signals import ENDINGS
 from runner.engine.executors import slurm, slurm_workers
-from runner.engine.executors.leftovers import clear_probes, clear_queues, drivers_in
+from runner.engine.executors.leftovers import clear_probes, clear_queues, find_drivers
 from runner.engine.executors.slurm import Cluster, Slurm
 from runner.engine.executors.slurm_jobs import _parameters
 from runner.engine.outcome import StageRun
@@ -114,7 +114,7 @@ def test_slurm_workers_end_with_their_driver(number: signal.Signals, tmp_path: P
         if number is signal.SIGKILL:
             assert len(list((tmp_path / "store" / "tmp").glob("probe-*"))) == 1
             assert len(list((tmp_path / "sweep" / "logs").glob("*.pkl"))) == 1
-            clear_queues(tmp_path, drivers_in(tmp_path))
+            clear_queues(tmp_path, find_drivers(tmp_path))
             clear_probes(Store(tmp_path / "store"))
         assert list((tmp_path / "store" / "tmp").iterdir()) == []
         assert [path.name for path in (tmp_path / "sweep").iterdir()] == ["logs"]

@@ -458,7 +458,7 @@ class TestInOneProcess:
 
     def test_pickled_snapshot_detects_changed_files(self, place: Path) -> None:
         snapshot = pickle.loads(pickle.dumps(take_snapshot("reading")))
-        (file,) = snapshot.read_by()
+        (file,) = snapshot.files_read()
         assert not file.has_changed
         write(place, "reading/table.txt", "2")
         assert file.has_changed

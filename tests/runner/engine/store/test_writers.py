@@ -160,10 +160,10 @@ def test_heartbeat_file_is_removed_with_its_last_user(tmp_path: Path) -> None:
     """A process that opens one store after the other, as tests do, keeps no file open for each."""
     own = Heartbeat()
     first, second = Writers(tmp_path), Writers(tmp_path)
-    own.name_in(tmp_path / "1", 60, first)
-    own.name_in(tmp_path / "2", 60, second)
+    own.start_file(tmp_path / "1", 60, first)
+    own.start_file(tmp_path / "2", 60, second)
     del first
-    own.name_in(tmp_path / "3", 60, second)
+    own.start_file(tmp_path / "3", 60, second)
     assert [len(list((tmp_path / name).iterdir())) for name in "123"] == [0, 1, 1]
     own.end()
     assert not list(tmp_path.glob("*/*"))
@@ -180,7 +180,7 @@ def test_heartbeat_ends_if_its_thread_never_started(tmp_path: Path, monkeypatch:
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", interrupt)
         with pytest.raises(KeyboardInterrupt):
-            own.name_in(tmp_path / "1", 60, writers)
+            own.start_file(tmp_path / "1", 60, writers)
     own.end()
     assert not list(tmp_path.glob("1/*"))
     assert own.n_threads == 0

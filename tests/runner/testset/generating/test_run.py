@@ -14,7 +14,7 @@ import pytest
 from analysis.__main__ import main as analysis_main
 from components.datasets.jsonl import Jsonl
 from components.datasets.omnieval import OmniEval
-from components.llms.rehearsal.model import reply_to
+from components.llms.rehearsal.model import write_reply
 from components.records import Message
 from components.testset.topics.tree import list_topics
 from components.testset.topics.tree_file import read_leaves
@@ -32,7 +32,7 @@ CONCURRENCY = 4
 
 def as_rehearsed(request: dict[str, Any], attempt: int) -> Reply:
     messages = [Message(own["role"], own["content"]) for own in request["messages"]]
-    return Reply(reply_to(messages, flawed_share=0.1), delay_s=0.005)
+    return Reply(write_reply(messages, flawed_share=0.1), delay_s=0.005)
 
 
 @pytest.fixture
