@@ -11,11 +11,10 @@ from analysis import compare_notes as notes
 from analysis import comparison, comparison_records
 from analysis import table_output as terminal
 from analysis.comparison_family import (
-    ComparisonRow,
     Family,
 )
 from analysis.formats import Document
-from analysis.table_output import BOLD, STAR, UNKNOWN, Marks, TableColumn
+from analysis.table_output import BOLD, STAR, Marks, TableColumn
 from components.statistics import PairedTest
 from runner import results
 from runner.console.command_parser import CELL, METRIC, SWEEP
@@ -131,7 +130,7 @@ def _columns(family: Family) -> list[TableColumn]:
         TableColumn("difference", ["", *differences]),
         TableColumn(
             f"{100 * family.test.confidence:.4g}% interval",
-            ["", *(_interval(row, digits) for row in rows)],
+            ["", *(terminal.interval(row.comparison.low, row.comparison.high, digits, "+") for row in rows)],
             optional=True,
         ),
         *_p_columns(family),
@@ -158,13 +157,6 @@ def _p_columns(family: Family) -> list[TableColumn]:
         return [TableColumn("adj. p", adjusted)]
     alone = ["", *(terminal.number(row.comparison.p, 4) for row in family.rows)]
     return [TableColumn("p", alone, optional=True), TableColumn("Holm p", adjusted)]
-
-
-def _interval(row: ComparisonRow, digits: int) -> str:
-    low, high = row.comparison.low, row.comparison.high
-    return (
-        f"{terminal.number(low, digits, '+')} to {terminal.number(high, digits, '+')}" if low is not None else UNKNOWN
-    )
 
 
 def _same_lines(family: Family) -> list[str]:

@@ -162,13 +162,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _show(form: str, baseline: Baseline, cell: CellResult, checks: Sequence[Check]) -> None:
-    digits = [terminal.n_digits([row.before, row.after]) for row in checks]
+    rows = [(row, terminal.n_digits([row.before, row.after])) for row in checks]
     columns = [
         TableColumn("metric", [escape(row.metric) for row in checks], is_number=False),
-        TableColumn("baseline", [terminal.number(row.before, n) for row, n in zip(checks, digits, strict=True)]),
-        TableColumn("now", [terminal.number(row.after, n) for row, n in zip(checks, digits, strict=True)]),
-        TableColumn("gain", [terminal.number(row.difference, n, "+") for row, n in zip(checks, digits, strict=True)]),
-        TableColumn("interval", [_interval(row, n) for row, n in zip(checks, digits, strict=True)]),
+        TableColumn("baseline", [terminal.number(row.before, n) for row, n in rows]),
+        TableColumn("now", [terminal.number(row.after, n) for row, n in rows]),
+        TableColumn("gain", [terminal.number(row.difference, n, "+") for row, n in rows]),
+        TableColumn("interval", [terminal.interval(row.low, row.high, n, "+") for row, n in rows]),
         TableColumn("margin", [f"{row.margin:g}" for row in checks]),
         TableColumn("n", [f"{row.n:,}" for row in checks], optional=True),
         TableColumn("groups", [f"{row.n_clusters:,}" for row in checks], optional=True),
@@ -196,12 +196,6 @@ def _show(form: str, baseline: Baseline, cell: CellResult, checks: Sequence[Chec
         f"[dim]gains and intervals ({100 * (1 - checks[0].alpha):.4g}%) are over the samples that both have; "
         f"detectable: found with {POWER:.0%} probability[/]"
     )
-
-
-def _interval(row: Check, digits: int) -> str:
-    if row.low is None or row.high is None:
-        return UNKNOWN
-    return f"{terminal.number(row.low, digits, '+')} to {terminal.number(row.high, digits, '+')}"
 
 
 def junit(checks: Sequence[Check]) -> str:

@@ -9,8 +9,8 @@ from rich.markup import escape
 from analysis import table_output as terminal
 from analysis.charts.canvas import tick_label
 from analysis.charts.line_plot import LinePoint, PlotLine, line_plot
-from analysis.decision.axis_means import AxisMeans, LevelMean, axis_means
-from analysis.table_output import UNKNOWN, TableColumn
+from analysis.decision.axis_means import AxisMeans, axis_means
+from analysis.table_output import TableColumn
 from runner import results
 from runner.console.command_parser import METRIC, SWEEP
 from runner.console.styled_text import count
@@ -79,14 +79,8 @@ def _columns(averages: AxisMeans, digits: int) -> list[TableColumn]:
         *second,
         TableColumn(averages.axis, list(map(escape, levels)), is_number=not isinstance(averages.means[0].level, str)),
         TableColumn("mean", [terminal.number(row.mean, digits) for row in averages.means]),
-        TableColumn("95% interval", [_interval(row, digits) for row in averages.means]),
+        TableColumn("95% interval", [terminal.interval(row.low, row.high, digits) for row in averages.means]),
     ]
-
-
-def _interval(row: LevelMean, digits: int) -> str:
-    if row.low is None or row.high is None:
-        return UNKNOWN
-    return f"{terminal.number(row.low, digits)} to {terminal.number(row.high, digits)}"
 
 
 def _notes(averages: AxisMeans) -> list[str]:

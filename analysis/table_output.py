@@ -157,3 +157,10 @@ def n_digits(values: Iterable[float]) -> int:
 def number(value: float | None, digits: int, sign: str = "") -> str:
     """Format a value with `digits` decimals. `sign` "+" always shows the sign. None gives a dash."""
     return UNKNOWN if value is None else f"{value:{sign}.{digits}f}"
+
+
+def interval(low: float | None, high: float | None, digits: int, sign: str = "") -> str:
+    """Format an interval: see `number`. An unknown bound gives a dash."""
+    if low is None or high is None:
+        return UNKNOWN
+    return f"{number(low, digits, sign)} to {number(high, digits, sign)}"
