@@ -17,9 +17,11 @@ from runner.results import CellResult
 def cell_files(folder: Path, cell: CellResult) -> dict[str, Content]:
     """Return the files of a cell by name, with tables of its metrics and matrices, and the versions of packages.
 
-    The files of the cell are unchanged. MLflow's pages show the tables.
+    The files of the cell are unchanged. Links are left out, because in the results of others they may lead to any file.
+    MLflow's pages show the tables.
     """
-    files: dict[str, Content] = {path.name: path for path in sorted(folder.iterdir()) if path.is_file()}
+    paths = [path for path in sorted(folder.iterdir()) if path.is_file() and not path.is_symlink()]
+    files: dict[str, Content] = {path.name: path for path in paths}
     tables = {
         f"tables/{path.stem}.json": json_bytes(matrix_table(path)) for path in sorted(folder.glob("matrix_*.csv"))
     }

@@ -42,13 +42,13 @@ def corpus_texts(cell: CellResult, sweep_folder: Path) -> CorpusTexts:
     from runner.engine.store import is_bucket
 
     run = cell.config.get("run", {})
-    tried = [str(run.get("store_dir", "")), str(sweep_folder.parent / "store")]
+    results_dir = sweep_folder.parent
+    tried = [str(run.get("store_dir", "")), str(results_dir / "store")]
     stores = [store for store in tried if is_bucket(store) or (Path(store) / "store.json").is_file()]
     for store in stores if key else []:
         with suppress(StoreError):  # the result is missing or damaged; another run repairs it
-            return _stored_texts(
-                store if is_bucket(store) else str(Path(store).resolve()), str(run.get("cache_dir", "")), key
-            )
+            address = store if is_bucket(store) else str(Path(store).resolve())
+            return _stored_texts(address, str(run.get("cache_dir", "")), results_dir, key)
     looked = ", ".join(stores) or f"{', '.join(tried)} (not a store)"
     raise DataError(
         f"{cell.cell_id}: the texts of its documents are missing: no corpus {key[:12] or 'named in cell.json'} in "
@@ -58,10 +58,10 @@ def corpus_texts(cell: CellResult, sweep_folder: Path) -> CorpusTexts:
 
 
 @lru_cache(maxsize=2)
-def _stored_texts(store: str, cache_dir: str, key: str) -> CorpusTexts:
-    from runner.engine.store import open_store
+def _stored_texts(store: str, cache_dir: str, results_dir: Path, key: str) -> CorpusTexts:
+    from runner.engine.store import open_named_store
 
-    entry = open_store(store, cache_dir).find("corpus", key)
+    entry = open_named_store(store, cache_dir, results_dir).find("corpus", key)
     if entry is None:
         raise StoreError(f"{store}: does not contain corpus {key}. Run the sweep's command again to restore it.")
     return CorpusTexts(entry.part("documents"))

@@ -19,8 +19,8 @@ manifest is damaged. Reading it raises `DamagedEntryError`, and the executor rem
 
 from runner.engine.store.bucket.address import is_bucket
 from runner.engine.store.manifests import Manifest
-from runner.engine.store.opening import open_store
+from runner.engine.store.opening import open_named_store, open_store
 from runner.engine.store.stored_result import StoredResult
 from runner.engine.store.stored_results import Store
 
-__all__ = ["Manifest", "Store", "StoredResult", "is_bucket", "open_store"]
+__all__ = ["Manifest", "Store", "StoredResult", "is_bucket", "open_named_store", "open_store"]

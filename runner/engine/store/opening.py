@@ -17,3 +17,16 @@ def open_store(address: str, cache_dir: str, run_id: str = "") -> Store:
 
         return open_bucket(address, Path(cache_dir), run_id)
     return Store(Path(address).absolute(), run_id)
+
+
+def open_named_store(address: str, cache_dir: str, results_dir: Path) -> Store:
+    """Return a store that results name, for reading. Raises as `open_store` does.
+
+    The results may be somebody else's. So nothing is created in a bucket, and it is cached in `results_dir`, unless
+    `cache_dir` caches it already.
+    """
+    if is_bucket(address):
+        from runner.engine.store.bucket.bucket_opening import open_existing_bucket
+
+        return open_existing_bucket(address, Path(cache_dir), results_dir / "cache")
+    return Store(Path(address).absolute(), "")

@@ -35,6 +35,7 @@ _OCCUPIED = frozenset({errno.ENOTEMPTY, errno.EEXIST})
 """Errors of a rename to the path of an existing folder."""
 _MAX_DESCRIPTION_BYTES = 1 << 16
 """Bytes of `store.json`."""
+_NAME = re.compile(r"[\w-]+")
 _HALF_WRITTEN = re.compile(r"\.[0-9a-f]{32}(\.|$)")
 
 
@@ -122,8 +123,11 @@ class Store:
     def folder(self, kind: str, key: str, *, partial: bool = False) -> Path:
         """Return the folder of a result, whether it exists or not.
 
-        Partial results have separate folders, so that no run replaces a result that another run is using.
+        Partial results have separate folders, so that no run replaces a result that another run is using. Raises
+        StoreError for a key that would lead out of the store: results of others name keys.
         """
+        if not (_NAME.fullmatch(kind) and _NAME.fullmatch(key)):
+            raise StoreError(f"{self.root}: got {kind!r}, {key!r:.80} as a result, expected a kind and a key")
         name = f"{key}-{self.run_id}" if partial else key
         return self.root / "entries" / kind / key[:2] / name
 

@@ -9,7 +9,7 @@ from components.protocols import Examples
 from components.records import Sample
 from runner.engine.identity import hash_description
 from runner.engine.stage import AnyStage
-from runner.engine.store import StoredResult, is_bucket, open_store
+from runner.engine.store import StoredResult, is_bucket, open_named_store
 from runner.pipeline.corpus.loaded_data import load_data
 from runner.pipeline.corpus.partition import CorpusPartition
 from runner.pipeline.corpus.sample_codec import decode_samples
@@ -38,7 +38,7 @@ class ExportStore:
             raise DataError(
                 f"{' and '.join(dict.fromkeys(tried))}: no store found. Pass the store of the sweep with --store-dir."
             )
-        self.store = open_store(store, str(run.get("cache_dir", "")))
+        self.store = open_named_store(store, str(run.get("cache_dir", "")), sweep_dir.resolve().parent)
         self._result = result
         self._sweep_dir = sweep_dir
 

@@ -1,6 +1,7 @@
 """Opening of a store in a bucket."""
 
 import json
+import re
 import uuid
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from runner.engine.store.bucket.objects import PATIENCE_S, Objects
 from runner.engine.store.stored_results import FORMAT, Store, check_format
 
 _DESCRIPTION = "store.json"
+_NAME = re.compile("[0-9a-f]{16}")
 _FIRST_PATIENCE_S = 5.0
 """Seconds to wait for the bucket at first. Short, because no work would be lost."""
 
@@ -21,10 +23,31 @@ def open_bucket(address: str, cache_dir: Path, run_id: str) -> Store:
     Its cache is a separate folder in `cache_dir`, so that another bucket is never read from it. Raises ConfigError for
     an invalid address, and StoreError if the bucket or the cache cannot be used.
     """
+    return _open_cached(address, cache_dir / _store_name(_connect(address), will_write=bool(run_id)), run_id)
+
+
+def open_existing_bucket(address: str, known_cache: Path, other_cache: Path) -> Store:
+    """Return the store in a bucket, for reading. Its cache is in `known_cache` if it is there already, else in
+    `other_cache`.
+
+    Raises ConfigError for an invalid address, and StoreError without a store in the bucket, or if the bucket or the
+    cache cannot be used.
+    """
+    objects = _connect(address)
+    if objects.get(_DESCRIPTION) is None:
+        raise StoreError(f"{address}: contains no store")
+    name = _store_name(objects, will_write=False)
+    return _open_cached(address, (known_cache if (known_cache / name).is_dir() else other_cache) / name, "")
+
+
+def _connect(address: str) -> Objects:
     if problems := address_problems(address):
         raise ConfigError([f"run.store_dir: {problem}" for problem in problems])
-    name = _store_name(Objects(address, _FIRST_PATIENCE_S), will_write=bool(run_id))
-    root = cache_dir.absolute() / name
+    return Objects(address, _FIRST_PATIENCE_S)
+
+
+def _open_cached(address: str, cache: Path, run_id: str) -> Store:
+    root = cache.absolute()
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -47,6 +70,8 @@ def _store_name(objects: Objects, *, will_write: bool) -> str:
     try:
         described = json.loads(stored.contents) if stored else {}
         store_format, name = int(described["format"]), str(described["name"])
+        if not _NAME.fullmatch(name):  # it becomes a folder
+            raise ValueError(name)
     except (RecursionError, ValueError, KeyError, TypeError) as error:
         raise StoreError(
             f"{objects.address}/{_DESCRIPTION}: is not a store's description. Choose another run.store_dir."

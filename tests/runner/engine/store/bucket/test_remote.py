@@ -17,7 +17,7 @@ import pytest
 from components.errors import ConfigError, DamagedEntryError, StoreError
 from components.fields import runtime_only
 from components.records import Answer, AnswerState
-from runner.engine.store import Store, StoredResult, open_store
+from runner.engine.store import Store, StoredResult, open_named_store, open_store
 from runner.engine.store.bucket import bucket_opening as opening
 from runner.engine.store.bucket import packing
 from runner.engine.store.bucket.bucket_results import BucketRemote
@@ -393,8 +393,29 @@ def test_service_without_conditional_writes_is_refused(
     open_store(address, str(tmp_path))  # a reader
 
 
+def test_bucket_that_results_name_is_cached_next_to_them(address: str, tmp_path: Path) -> None:
+    """Somebody else's results must not choose where we write."""
+    with pytest.raises(StoreError, match="contains no store"):
+        open_named_store(address, str(tmp_path / "chosen"), tmp_path)
+    assert not Objects(address).list_objects("")
+    name = open_store(address, str(tmp_path / "own"), "a run").root.name
+    assert open_named_store(address, str(tmp_path / "chosen"), tmp_path).root == tmp_path / "cache" / name
+    assert open_named_store(address, str(tmp_path / "own"), tmp_path).root == tmp_path / "own" / name
+
+
+@pytest.mark.parametrize(("kind", "key"), [("corpus", "aa/../../../runner"), ("..", "aa"), ("corpus", "")])
+def test_key_that_leads_out_of_the_store_is_refused(host: Host, kind: str, key: str) -> None:
+    with pytest.raises(StoreError, match="expected a kind and a key"):
+        host("a").find(kind, key)
+
+
 @pytest.mark.parametrize(
-    ("described", "expected"), [(b"[]", "not a store's"), (b'{"format": 99, "name": "x"}', "Upgrade")]
+    ("described", "expected"),
+    [
+        (b"[]", "not a store's"),
+        (b'{"format": 99, "name": "0123456789abcdef"}', "Upgrade"),
+        (b'{"format": 3, "name": "../../elsewhere"}', "not a store's"),
+    ],
 )
 def test_bucket_with_another_description_is_refused_and_unchanged(
     address: str, objects: Objects, tmp_path: Path, described: bytes, expected: str
