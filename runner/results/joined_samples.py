@@ -19,7 +19,15 @@ from runner.results.files import read_cell
 from runner.results.metric_components import combiner
 from runner.results.sample_groups import coarsest_groups, recorded_groups
 from runner.results.samples_file import read_column_names
-from runner.results.scored_samples import Key, Labels, ScoredSamples, distinguishing_labels, is_of_turns, read_scored
+from runner.results.scored_samples import (
+    Key,
+    Labels,
+    ScoredSamples,
+    distinguishing_labels,
+    has_versions,
+    is_of_turns,
+    read_scored,
+)
 
 Combine = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 FolderOf = Callable[[CellResult], Path]
@@ -99,12 +107,14 @@ OWN_MEANS = CommonMeans()
 
 
 def common_means(cells: Iterable[CellResult], folder_of: FolderOf, metric: str, subset: str = OVERALL) -> CommonMeans:
-    """Return the means of the successful cells with a value. Reads files only if some cell leaves a sample out.
+    """Return the means of the successful cells with a value. Reads files only if some cell leaves a sample out, or if
+    a data set was changed between cells.
 
     Raises DataError if a file cannot be read or lacks the metric.
     """
     valued = [cell for cell in cells if cell.status == OK and cell.value(metric, subset) is not None]
-    if not any(cell.metrics[subset][metric]["n_excluded"] for cell in valued):
+    excludes = any(cell.metrics[subset][metric]["n_excluded"] for cell in valued)
+    if not excludes and not has_versions(valued):
         return OWN_MEANS
     fullest, *rest = put_most_samples_first(valued, metric, subset)
     # Read the cell again: the caller may hold only the part that leaderboards show.

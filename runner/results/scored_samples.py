@@ -184,6 +184,12 @@ def _hash(value: list[Json]) -> str:
     return sha256(json.dumps(value).encode()).hexdigest()[:16]
 
 
+def has_versions(cells: Iterable[CellResult]) -> bool:
+    """Return True if cells with the same data set have different documents or samples."""
+    versions = {(str(cell.dataset.get("name")), str(cell.dataset.get("key"))) for cell in cells}
+    return len(versions) > len({name for name, _ in versions})
+
+
 def distinguishing_labels(cells: Iterable[CellResult]) -> Labels:
     """Return the labels that may differ between the cells, because they do not all have the same data."""
     cells = list(cells)
@@ -229,13 +235,14 @@ def _check_belongs(scored: ScoredSamples, cell: CellResult, folder: Path, metric
 def _read(folder: Path, needed: Sequence[str], optional: Sequence[str]) -> "pa.Table":
     with open_samples(folder) as file:
         columns = file.schema_arrow.names
-        if missing := [column for column in needed if column not in columns]:
+        required = [*_IDENTITY, *needed]
+        if missing := [column for column in required if column not in columns]:
             path = folder / "samples.parquet"
             raise DataError(
                 f"{path}: has no column {missing[0]!r}, as another version wrote it. Run the sweep's command "
                 "again: finished work is cached."
             )
-        return read_columns(file, [*_IDENTITY, *needed, *(name for name in optional if name in columns)])
+        return read_columns(file, [*required, *(name for name in optional if name in columns)])
 
 
 def _asked_questions(histories: Sequence[str], questions: Sequence[str]) -> list[list[str]]:

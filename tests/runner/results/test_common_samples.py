@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from pyarrow.parquet import read_table, write_table
 
@@ -52,6 +53,17 @@ def test_corrected_span_makes_another_sample_of_the_same_corpus(corpus: str, n: 
     first = replace(tiny_sweep.CELLS[0], facts=before, gold_starts=starts)
     corrected = replace(tiny_sweep.CELLS[1], facts=after, gold_starts=[40, *starts[1:]])
     assert joined(tmp_path, [first, corrected]).n == n
+
+
+def test_cells_are_ranked_on_their_common_samples_after_a_correction(tmp_path: Path) -> None:
+    """Although no cell excludes a sample: the corrected ones are others."""
+    facts = [{"dataset": {"name": "demo", "key": key, "corpus": "c1"}} for key in ("k1", "k2")]
+    first, other = (replace(cell, facts=own) for cell, own in zip(tiny_sweep.CELLS[:2], facts, strict=True))
+    references = ["corrected", *["an answer"] * 7]
+    sweep = load(str(tiny_sweep.write(tmp_path, [first, replace(other, references=references)])))
+    means = common_means(sweep.cells, sweep.folder_of, "rouge_l")
+    assert (means.n, means.n_known) == (7, 9)
+    assert means.by_cell == pytest.approx({cell.cell_id: np.mean(cell.rouge_l[1:]) for cell in (first, other)})
 
 
 def test_gold_spans_and_absent_alternatives_do_not_tell_samples_apart() -> None:
