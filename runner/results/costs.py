@@ -145,5 +145,6 @@ def cheap_indices(tokens: Sequence[float | None], seconds: Sequence[float | None
         index
         for index in indices
         if index not in seconds_of
+        or seconds_of[index] == seconds_of[fastest]  # also if both are infinite, as no cell has an answer
         or seconds_of[index] - seconds_of[fastest] <= max(EQUALLY_FAST_S, hypot(noise[index], noise[fastest]))
     ]

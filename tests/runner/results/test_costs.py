@@ -85,6 +85,11 @@ def test_empty_answers_make_no_cell_cheap(n_empty: int) -> None:
     assert cheapest([silent, whole], weighs_tokens=False).cell_id == "silent", "by a metric that sees no answers"
 
 
+def test_cell_is_chosen_although_all_answers_are_empty() -> None:
+    silent = replace(cell("first", 1, 1.0, tokens={"prompt": 1_000, "completion": 0}), counts={"empty": 10})
+    assert cheapest([silent, replace(silent, cell_id="second")]).cell_id == "first"
+
+
 def test_closed_book_cell_has_zero_passage_tokens() -> None:
     closed = CellResult("closed", "OK", {"top_k": None}, (), {}, {}, latency_s={"p50": 1.0}, counts={"ok": 10})
     assert COSTS["context_tokens"].measure(closed) == 0.0
