@@ -20,8 +20,8 @@ def read_replies(completion: object, request_ids: Sequence[str], latency_s: floa
     """Return the answers in a completion, with thoughts separated: one per id, or fewer if there are fewer.
 
     A refusal, or a finish reason that names a content filter, is REFUSED. A text that reached a limit is TRUNCATED.
-    Blank text is EMPTY. Raises Malformed for other replies, such as one with the finish reason "error": routers send it
-    with status 200 when the provider behind them failed.
+    Blank text is EMPTY. Raises Malformed for other replies, such as one with an error or the finish reason "error":
+    routers send it with status 200 when the provider behind them failed, even beside the beginning of a text.
 
     Token counts are None if the server does not report them. It reports them for all answers together. The prompt was
     read once, so its tokens count for the first answer. The tokens of the completions are divided in proportion to the
@@ -29,7 +29,7 @@ def read_replies(completion: object, request_ids: Sequence[str], latency_s: floa
     """
     choices = get_objects(completion, "choices")[: len(request_ids)]
     read = [_read(choice, request_id) for choice, request_id in zip(choices, request_ids, strict=False)]
-    if not read:
+    if not read or read_member(completion, "error"):
         raise Malformed(preview(completion))
     n_prompt = read_count(completion, "usage", "prompt_tokens")
     n_cached = read_count(completion, "usage", "prompt_tokens_details", "cached_tokens")
@@ -71,7 +71,7 @@ def _shares(count: int | None, weights: Sequence[int]) -> list[int | None]:
 def _read(choice: Mapping[str, object], request_id: str) -> Answer:
     """Return the answer in a choice. Raises Malformed for an aborted completion, and without a message."""
     reason = choice.get("finish_reason")
-    if is_broken_off(reason):
+    if is_broken_off(reason) or choice.get("error"):
         raise Malformed(preview(choice))
     message = read_member(choice, "message")
     if message is None and is_filter(reason):

@@ -35,6 +35,9 @@ ALIBABA_LIMIT = json.dumps(
 ).encode()
 SCHEMA = {"type": "object", "properties": {"grade": {"enum": [0, 1]}}}
 
+_HALF = b'{"choices":[{"message":{"content":"half"},"finish_reason":"stop"%s}]%s}'
+"""A completion with room for errors beside its text."""
+
 
 def client(server: ChatServer, **fields: Any) -> OpenAIChat:
     settings = {"base_url": server.url, "api_key_env": "", "backoff_s": 0.01, "max_retries": 2, "timeout_s": 5.0}
@@ -316,6 +319,8 @@ class TestErrorClasses:
             (Reply("x" * 500, cut=True), ErrorClass.CONNECTION),
             (Reply(body=b"<html>"), ErrorClass.MALFORMED),
             (Reply("half", finish_reason="error"), ErrorClass.MALFORMED),
+            (Reply(body=_HALF % (b',"error":{"code":502}', b"")), ErrorClass.MALFORMED),
+            (Reply(body=_HALF % (b"", b',"error":{"code":502}')), ErrorClass.MALFORMED),
             (Reply("half", finish_reason="abort"), ErrorClass.MALFORMED),
             (Reply("half", finish_reason="canceled"), ErrorClass.MALFORMED),
             (Reply("half", finish_reason="timeout"), ErrorClass.MALFORMED),
