@@ -30,7 +30,7 @@ class Command(NamedTuple):
 COMMANDS = {
     "baseline": Command(
         "analysis.baseline",
-        "write the scores of a cell to a small file, with which `gate` compares later cells",
+        "save the scores of a cell as a small baseline file for `gate`",
         "latest best --metric rouge_l --out baseline.json",
         "docs/gate.md",
     ),
@@ -109,7 +109,7 @@ COMMANDS = {
     ),
     "watch": Command(
         "analysis.watch.watch_command",
-        "show how far a running sweep is, in the terminal or on a page",
+        "show the progress of a running sweep, in the terminal or on a page",
         "latest --serve",
         "docs/watching.md",
     ),

@@ -32,7 +32,10 @@ FORMAT = 3
 _N_DIGITS = 12
 """Hexadecimal digits of the hashes, which reveal edited samples with the same id."""
 
-_EXPECTED = "expected a file that `python -m analysis baseline` wrote. Write it again."
+_EXPECTED = (
+    "expected a file that `python -m analysis baseline` wrote. Write it with: python -m analysis baseline SWEEP CELL "
+    "--out FILE"
+)
 
 
 class SampleId(NamedTuple):

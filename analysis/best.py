@@ -56,9 +56,9 @@ def _columns(rows: Sequence[Candidates], sweep: LoadedSweep) -> list[TableColumn
         TableColumn("scenario", [_label(each) for each in rows], is_number=False),
         TableColumn("take", [_take(each, name_of) for each in rows], is_number=False),
         TableColumn("best cell", [escape(names.joined_name(_best(each, cells))) for each in rows], is_number=False),
-        TableColumn("its mean", [terminal.number(each.cells[0].mean, digits) for each in rows]),
+        TableColumn("best mean", [terminal.number(each.cells[0].mean, digits) for each in rows]),
         TableColumn("n", [f"{each.n:,}" for each in rows]),
-        TableColumn("may be best", [_how_many(each) for each in rows], is_number=False),
+        TableColumn("may be the best", [_how_many(each) for each in rows], is_number=False),
         TableColumn("tied with the best", [_list_tied(each, name_of) for each in rows], is_number=False, optional=True),
         TableColumn("cell", [each.take[:8] for each in rows], is_number=False, optional=True, is_id=True),
         TableColumn("groups", [f"{each.n_clusters:,}" for each in rows], optional=True),
@@ -107,7 +107,8 @@ def _notes(rows: Sequence[Candidates], sweep: LoadedSweep) -> list[str]:
     names = CellNames(sweep.cells)
     lines = [COMPARE_ALIKE] if any(each.spans_conditions for each in rows) else []
     lines += [
-        f"cells are named by {names.rule}; each row separately includes the best cell with 95% confidence",
+        f"cells are named by {names.rule}; with 95% confidence for each row by itself, the best cell is among those "
+        "that may be the best",
     ]
     if not all(each.is_enough for each in rows):
         lines.append(f"too few: fewer than {MIN_SAMPLES} samples, or fewer than {MIN_CLUSTERS} independent groups")
@@ -117,5 +118,5 @@ def _notes(rows: Sequence[Candidates], sweep: LoadedSweep) -> list[str]:
         for each in rows
         if (others := [name for name in each.scenario.same_as if name != UNNAMED])
     ]:
-        lines.append(f"the same samples, shown once: {'; '.join(same)}")
+        lines.append(f"scenarios with the same samples are shown once: {'; '.join(same)}")
     return lines

@@ -194,8 +194,8 @@ def _needed_line(family: Family) -> str:
     if not span:
         return ""
     against = "the best cell" if family.is_picked else "the baseline"
-    undecided = "them" if len(family.not_distinguishable) > 1 else "it"
-    return f"At the observed differences, separating {undecided} from {against} would take {span} questions."
+    undecided = "the tied cells" if len(family.not_distinguishable) > 1 else "the tied cell"
+    return f"At the observed differences, it would take {span} questions to separate {undecided} from {against}."
 
 
 def _row_name(family: Family, standing: Standing) -> str:

@@ -93,23 +93,27 @@ def _interval(share: Share) -> str:
 
 def _coverage(common: CommonSamples) -> str:
     """Describe the samples behind the means, if cells leave out different samples."""
-    return f"over the {common.n} of {common.n_known} samples that every cell has" if common.left_out_differ else ""
+    return (
+        f"over the {common.n} of {common.n_known} samples for which every cell has a value"
+        if common.left_out_differ
+        else ""
+    )
 
 
 def _noise(errors: SamplingErrors | None) -> str:
     """Explain how far noise explains the shares."""
     if errors is None:
         return "the noise is unknown: a subset has samples of only one group"
-    groups = f"{errors.n_clusters} independent groups, worth {errors.n_effective:.0f} of equal size"
+    groups = f"{errors.n_clusters} independent groups, effectively {errors.n_effective:.0f}"
     if errors.p > _ALPHA:
         return (
-            f"the cells differ no more than chance would make equal cells differ (p = {errors.p:.2f}; {groups}): "
-            "no axis has a significant effect, and a large share is mostly noise"
+            f"the cells differ no more than equal cells would by chance (p = {errors.p:.2f}; {groups}): no axis has a "
+            "significant effect, and a large share is mostly noise"
         )
     if not errors.is_size_known:
         return f"{groups}: too few to tell how much of a share is noise, though the cells differ (p = {errors.p:.2g})"
     return (
-        f"{groups}; shares without noise are cut at 0%, so they may add up to more than 100% (the cells differ, p "
+        f"{groups}; shares without noise are clipped at 0%, so they may add up to more than 100% (the cells differ, p "
         f"= {errors.p:.2g})"
     )
 
@@ -135,10 +139,10 @@ def _describe_matching(designs: Mapping[str, LevelDesign]) -> Iterator[str]:
     """Describe the combinations of the other axes behind the means, and the levels that have no mean."""
     if designs:
         n_each = ", ".join(f"{axis} {design.n_combinations}" for axis, design in designs.items())
-        yield f"means are over the combinations of other axes that every level has; their number: {n_each}"
+        yield f"each mean is over the combinations of the other axes that all levels share: {n_each}"
     for axis, design in designs.items():
         if design.apart:
-            yield f"no mean of {axis}={','.join(design.apart)}: its cells differ from the others in further axes too"
+            yield f"no mean of {axis}={','.join(design.apart)}: its cells differ from the others in more than this axis"
     if len(designs) > 1 and all(design.n_combinations == 1 for design in designs.values()):
         yield "one axis varies at a time, so an axis with more levels has more cells and a larger share: compare means"
 

@@ -88,8 +88,8 @@ def run(options: argparse.Namespace) -> int:
         raise DataError(f"{sweep.folder}: {results.all_failed_text(sweep.cells) or f'no cell has a value of {metric}'}")
     if not costs.any():
         raise DataError(
-            f"{sweep.folder}: {head} are 0 or unknown in {count(len(valued), 'cell')} with a value. "
-            "Choose another cost with --against."
+            f"{sweep.folder}: {head} are 0 or unknown in {count(len(valued), 'cell')} with a value. Choose another "
+            "cost, such as --against seconds."
         )
     order = np.argsort(costs, kind="stable")
     console = terminal.make_console(options.format)
@@ -107,7 +107,7 @@ def run(options: argparse.Namespace) -> int:
     if is_short:
         console.print(f"[dim]{n_beaten:,} dominated cells are not shown; --all shows them[/]")
     if common.by_cell:
-        console.print(f"[dim]means over the {common.n} of {common.n_known} samples that every cell has[/]")
+        console.print(f"[dim]means over the {common.n} of {common.n_known} samples for which every cell has a value[/]")
     for cell in apart:
         console.print(f"no sample in common with the others, not compared: {cell.cell_id[:8]}")
     for cell in valued:

@@ -22,10 +22,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sweep", nargs="+", help=f"{SWEEP}; cells of several sweeps are drawn together")
     parser.add_argument("--metric", default="", metavar="METRIC", help=METRIC)
     parser.add_argument(
-        "--axis", required=True, metavar="AXIS", help="axis of the sweep on the x axis, e.g. chunk.size"
+        "--axis", required=True, metavar="AXIS", help="axis of the sweep to draw along x, e.g. chunk.size"
     )
     parser.add_argument(
-        "--by", default="", metavar="AXIS", help=("axis of the sweep with one line per level, e.g. retriever")
+        "--by", default="", metavar="AXIS", help=("axis of the sweep that gets one line per level, e.g. retriever")
     )
     parser.add_argument(
         "--out",
@@ -85,7 +85,9 @@ def _columns(averages: AxisMeans, digits: int) -> list[TableColumn]:
 
 def _notes(averages: AxisMeans) -> list[str]:
     """Describe the samples and combinations behind the means, and the limits of the intervals."""
-    notes = [f"over the {averages.n} samples that every cell has, in {averages.n_clusters} independent groups"]
+    notes = [
+        f"over the {averages.n} samples for which every cell has a value, in {averages.n_clusters} independent groups"
+    ]
     if averages.other_axes:
         notes.append(
             f"averaged over the same {count(averages.n_combinations, 'combination')} of "

@@ -33,7 +33,9 @@ Draw = tuple[int, int]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments to the parser."""
     parser.add_argument("sweep", help=f"{SWEEP}, with repeat=0,1 or judge_repeat=0,1")
-    parser.add_argument("--metric", required=True, metavar="METRIC", help="metric to split, e.g. read/qa_1doc:accuracy")
+    parser.add_argument(
+        "--metric", required=True, metavar="METRIC", help="metric whose noise to split, e.g. read/qa_1doc:accuracy"
+    )
     terminal.add_format(parser)
 
 

@@ -56,7 +56,7 @@ def add_format(parser: argparse.ArgumentParser) -> None:
         "--format",
         choices=(TERMINAL, *FORMATS),
         default=TERMINAL,
-        help="how tables are written (default: %(default)s)",
+        help="output format of tables (default: %(default)s)",
     )
 
 

@@ -87,7 +87,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_choices(export, "--format", AnnotationFormat, AnnotationFormat.LABEL_STUDIO, "format of the file")
     export.add_argument(
-        "--per-cell", type=int, metavar="N", help="samples of each matrix field (a topic with a task; default: all)"
+        "--per-cell",
+        type=int,
+        metavar="N",
+        help="number of samples per matrix field (a topic with a task; default: all)",
     )
     export.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the draw (default: %(default)s)")
     _add_choices(

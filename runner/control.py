@@ -22,7 +22,7 @@ _EFFECTS = {
     PAUSE: "No further stage will start. Running stages finish, and workers keep their models. To continue: "
     "python -m runner.control {sweep} resume",
     RESUME: "The sweep continues.",
-    STOP: "No stage will start that only {cell} needs. To run it later, run the sweep's command again.",
+    STOP: "Stages that only {cell} needs will not start. To run the cell later, run the sweep's command again.",
 }
 
 
@@ -59,9 +59,8 @@ def _require_running(folder: Path, sweep: SweepResult) -> None:
         raise DataError(f"{folder}: this sweep has ended ({live.state}); only a running sweep can be steered")
     if live.progress is None:
         raise DataError(
-            f"{folder}: no running process reports the progress of this sweep. If the sweep has just begun, try "
-            "again in a second. Sweeps with another launcher than grid, such as hydra/launcher=joblib, cannot be "
-            "steered."
+            f"{folder}: no running process reports the progress of this sweep. If the sweep has just begun, try again "
+            "in a second. Sweeps with a launcher other than grid, such as hydra/launcher=joblib, cannot be steered."
         )
 
 

@@ -161,8 +161,8 @@ def _add_import(commands: "argparse._SubParsersAction[CommandParser]") -> None:
         default=[],
         metavar="RULES",
         help=(
-            "private data to mask: any of email,phone,card,ip, then optionally a regular expression; repeat the "
-            "option for several"
+            "private data to mask: any of email,phone,card,ip, or one regular expression after them; repeat the "
+            "option for further expressions"
         ),
     )
     importing.add_argument(

@@ -82,12 +82,12 @@ def _parser() -> argparse.ArgumentParser:
         page="docs/results.md",
     )
     parser.add_argument("sweep", help=SWEEP)
-    parser.add_argument("--cell", metavar="CELL", help=f"{CELL} (default: the only cell; qrels: all)")
+    parser.add_argument("--cell", metavar="CELL", help=f"{CELL} (default: the only cell; all cells for qrels)")
     parser.add_argument(
         "--format", type=RankingFormat, choices=list(RankingFormat), required=True, help="format of the file"
     )
     parser.add_argument(
-        "--depth", type=int, metavar="N", help="documents per question (default: trec all, financerag 10)"
+        "--depth", type=int, metavar="N", help="documents per question (default: all for trec, 10 for financerag)"
     )
     parser.add_argument("--tag", metavar="NAME", help="the name of the run in a TREC file (default: the cell's id)")
     parser.add_argument("--out", "--output", type=Path, required=True, metavar="FILE", help="file to write")

@@ -54,8 +54,11 @@ def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(
         prog="python -m runner.generate",
         usage="%(prog)s [-h] [--cfg] [check] key=value ...",
-        description="Generate questions with gold evidence from a corpus. Exit code 0: every matrix field is full, 1: "
-        "a field is short, or a budget ended the run, 2: nothing was run, 130: interrupted.",
+        description=(
+            "Generate questions with gold evidence from a corpus. Exit code 0: every topic and task has all its "
+            "samples, 1: "
+            "some have too few, or a budget ended the run, 2: nothing was run, 130: interrupted."
+        ),
         example="python -m runner.generate corpus.path=my_docs llm=openai out=my_set",
         page="docs/generation.md",
     )

@@ -74,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
         type=int,
         default=0,
         metavar="N",
-        help="seed of the order in which questions are divided (default: %(default)s)",
+        help="seed for dividing the questions (default: %(default)s)",
     )
     preparing.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="the folder to write")
     preparing.add_argument("overrides", nargs="*", help="overrides, as in python -m runner, e.g. language=zh")
@@ -125,7 +125,7 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help="the folder to write; an interrupted training in it is resumed",
     )
-    parser.add_argument("--strict", action="store_true", help="pairs that are too long are an error, not left out")
+    parser.add_argument("--strict", action="store_true", help="fail if a pair is too long, instead of leaving it out")
     for field in fields(Settings):
         if field.name not in ("model", "revision"):
             (kind,) = {each for each in (*get_args(field.type), field.type) if isinstance(each, type)} - {NoneType}

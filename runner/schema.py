@@ -46,5 +46,7 @@ def _parser() -> argparse.ArgumentParser:
         default="",
         help="a group, e.g. chunk, for the schema of its options (default: presets and whole configurations)",
     )
-    parser.add_argument("--config-dir", type=Path, metavar="FOLDER", help="your own options, as in python -m runner")
+    parser.add_argument(
+        "--config-dir", type=Path, metavar="FOLDER", help="folder with your own options, as in python -m runner"
+    )
     return parser

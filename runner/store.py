@@ -159,13 +159,13 @@ def _prune_unleased(store: Store, console: Console, older_than_days: float, stag
         is_one = leased.n_runs == 1
         running, needs = ("a sweep is", "it needs") if is_one else (f"{leased.n_runs:,} sweeps are", "they need")
         console.print(
-            f"{running} running: we keep {len(old) - len(chosen)} results that {needs}, all replies, "
-            "all scores of pairs and all unfinished work"
+            f"{running} running, so prune keeps {len(old) - len(chosen)} results that {needs}, all replies, all scores "
+            "of pairs and all unfinished work"
         )
     exports = store.unfinished_exports.left()
     for half in exports:
         size_of_half = f"{shown_size(half.n_bytes)}, including files shared with the store"
-        console.print(f"left by a killed export: {half.folder} ({size_of_half})", markup=False, soft_wrap=True)
+        console.print(f"left behind by a killed export: {half.folder} ({size_of_half})", markup=False, soft_wrap=True)
     n_left = sum(what == _OF_KILLED_RUNS for what in leftovers.values()) + len(exports)
     others = "".join(
         f", {n} {what}" for what, n in sorted(Counter(leftovers.values()).items()) if what != _OF_KILLED_RUNS
@@ -250,13 +250,13 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         default=30.0,
         metavar="DAYS",
-        help="only results of at least this age, of any sweep (default: %(default)g; 0 for all)",
+        help="only results at least this old, from any sweep (default: %(default)g; 0 for all)",
     )
     prune.add_argument(
         "--stage",
         default="",
         metavar="KIND",
-        help="only results of this kind of stage, e.g. vectors; replies: stored answers of models",
+        help="only results of this kind of stage, e.g. vectors, or replies for the stored answers of models",
     )
     prune.add_argument("--dry-run", action="store_true", help="only report what would be deleted")
     return parser

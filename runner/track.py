@@ -37,8 +37,10 @@ def main(arguments: list[str] | None = None) -> int:
         type=_n_traces,
         default=0,
         metavar="N",
-        help="number of samples to log as traces, e.g. 100, or all, of the cell to take, the first cell and up to two "
-        "others that may be as good (default: none)",
+        help=(
+            "number of samples to log as traces, e.g. 100, or all. Covers the cell to take, the first cell and up to "
+            "two others that may be as good (default: none)"
+        ),
     )
     parser.add_argument(
         "--subsets",

@@ -103,7 +103,7 @@ moved = transitions(verdicts, last.cell_id, first.cell_id).query("before != afte
 moved.rename(columns={"before": "in the last cell", "after": "in the best cell"}).head(8)
 
 # %% [markdown]
-# ## How deep must one look?
+# ## How deep is the gold in the ranking?
 #
 # `rank_needed` is the rank down to which the hits contain the whole evidence of a question. The curves show for each cell the share of questions that
 # have all of their evidence at a given `top_k`. Where they are flat, more chunks only cost tokens.

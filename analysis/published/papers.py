@@ -158,8 +158,8 @@ _TEXT2VEC = (
 _JUDGE = "the paper's judge is a fine-tuned Qwen2.5-7B-Instruct: another judge has its own scale of the judged metrics"
 
 _LIST = (
-    TableInfo(CRUD_RAG, 3, "chunk sizes, with fewer chunks in the prompt where they are larger", (_TEXT2VEC,)),
-    TableInfo(CRUD_RAG, 4, "how much of a chunk the next one repeats", (_TEXT2VEC,)),
+    TableInfo(CRUD_RAG, 3, "chunk sizes, with fewer chunks in the prompt if they are larger", (_TEXT2VEC,)),
+    TableInfo(CRUD_RAG, 4, "overlap of neighbouring chunks", (_TEXT2VEC,)),
     TableInfo(
         CRUD_RAG,
         5,
@@ -172,7 +172,7 @@ _LIST = (
         {"reranker": "bge-rank"},
     ),
     TableInfo(CRUD_RAG, 6, "embedding models", (_TEXT2VEC,)),
-    TableInfo(CRUD_RAG, 7, "how many chunks are in the prompt", (_TEXT2VEC,)),
+    TableInfo(CRUD_RAG, 7, "number of chunks in the prompt", (_TEXT2VEC,)),
     TableInfo(
         CRUD_RAG,
         8,

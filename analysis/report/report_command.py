@@ -20,7 +20,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--metric",
         default="",
         metavar="METRIC",
-        help="metric that judges the cells, e.g. rouge_l or SUBSET:rouge_l (default: the metric that ranks the sweep)",
+        help=(
+            "metric by which to compare the cells, e.g. rouge_l or SUBSET:rouge_l (default: the metric that ranks the "
+            "sweep)"
+        ),
     )
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="folder for the files (default: the sweep's folder)")
 

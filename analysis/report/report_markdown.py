@@ -157,7 +157,7 @@ def _axes(report: Report) -> Iterator[str]:
         return
     scenario = report.axes[0]
     yield ""
-    yield "## What each axis brings"
+    yield "## Effect of each axis"
     yield ""
     yield (
         f"{plain(scenario.label)}: differences in {plain(report.metric)} from one value of each axis "
@@ -165,8 +165,9 @@ def _axes(report: Report) -> Iterator[str]:
     )
     if report.scenarios is not None:
         yield (
-            f"The table of scenarios corrects for all of its {report.scenarios.n_tested} choices together, so it may "
-            "call a difference not significant that is significant here, where one axis is tested alone."
+            f"The table of scenarios corrects for all of its {report.scenarios.n_tested} choices together. A "
+            "difference that is significant here, where one axis is tested alone, may therefore not be significant "
+            "there."
         )
     yield from table(
         ["axis", "value", "mean", "difference", "95% interval"],
@@ -249,7 +250,7 @@ def _cost_text(value: float | None, name: str, *, is_on_front: bool) -> str:
 
 def _trust(report: Report) -> Iterator[str]:
     yield ""
-    yield "## How far to trust this"
+    yield "## How far to trust these results"
     yield ""
     for check in report.checks:
         yield f"- {check.kind}: **{plain(check.head)}.** {plain(check.text)}"

@@ -28,7 +28,7 @@ from runner.results import (
     varies_chunks,
 )
 
-WARNING, NOTE, FINE = "warning", "note", "fine"
+WARNING, NOTE, FINE = "warning", "note", "ok"
 
 FEW_GROUPS = 20
 FEW_SAMPLES_OF_A_FIELD = 10
@@ -121,7 +121,7 @@ def _cells(source: ReportSource) -> Iterator[TrustCheck]:
             yield TrustCheck(WARNING, head, f"{OPTIMISTIC.capitalize()}. {NO_EFFECTS}.")
         elif not search["is_whole"]:
             yield TrustCheck(
-                NOTE, head, "The cells were drawn at random: tables describe them, and not the whole grid."
+                NOTE, head, "The cells were drawn at random. Tables describe these cells, not the whole grid."
             )
     if sweep.unfinished:
         text = f"{count(len(sweep.unfinished), 'cell')} without a result yet: another one may turn out the best."
@@ -157,7 +157,7 @@ def _noise(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
     """Warn of cells that differ in the noise of given passages, which is a condition of a test and not a choice."""
     rates = {cell.axes.get(CONDITION) for cell in cells} - {None}
     if len(rates) > 1:
-        text = "It sets how hard the test is: compare models at a fixed rate; a rate is not a choice."
+        text = "It sets how hard the test is. Compare models at one rate, and do not choose a rate by its score."
         yield TrustCheck(WARNING, f"{CONDITION} is a test condition", text)
 
 
@@ -168,7 +168,7 @@ def _check_unseen_axes(source: ReportSource) -> Iterator[TrustCheck]:
     metric = source.scores.metric
     if axes := source.scores.for_metric(metric).unseen_axes:
         text = f"{join_names(axes)}: cells that differ in nothing else have equal values. Judge them by another metric."
-        yield TrustCheck(NOTE, f"Axes that {metric.metric} does not see", text)
+        yield TrustCheck(NOTE, f"Axes that do not affect {metric.metric}", text)
 
 
 def _scripted_judge(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
@@ -189,7 +189,7 @@ def _samples(source: ReportSource) -> Iterator[TrustCheck]:
         if family.has_too_few_groups:
             text = (
                 f"{groups}: too few for any test. Samples that share a gold document, directly or through others, are "
-                "one group. dataset.groups=source and none assume less: docs/metrics.md."
+                "one group. dataset.groups=source and dataset.groups=none assume less dependence: see docs/metrics.md."
             )
         yield TrustCheck(WARNING, "Few independent samples", text)
     else:

@@ -26,7 +26,7 @@ _EXPLAINED = {
     Failure.WRONG_WITH_EVIDENCE: "wrong_with_evidence: the answer used the evidence in the prompt and is still wrong",
     Failure.PARTLY: "partly: the evidence was in the prompt, the answer gives a part of the reference",
     Failure.LOW: "low: the evidence was in the prompt, the answer is among the lowest quarter",
-    Failure.FALSE_ANSWER: "false_answer: the question cannot be answered, and was",
+    Failure.FALSE_ANSWER: "false_answer: the model answered a question that has no answer in the documents",
     Failure.UNEXPLAINED: "unexplained: not right, and no evidence is named or nothing was searched",
     Failure.REFUSED: "refused",
     Failure.TRUNCATED: "truncated before it was right",

@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="failure",
         default="",
         metavar="CLASS",
-        help="only samples of this class of failures, e.g. ranked_low",
+        help="only samples of this failure class, e.g. ranked_low",
     )
     parser.add_argument("--html", type=Path, metavar="FILE", help="also write an HTML page to this file")
 
@@ -98,7 +98,7 @@ def _name(sweep: LoadedSweep, cell: CellResult) -> str:
 
 def _headline(selection: Selection, metric: SubsetMetric, names: list[str], failure: str) -> str:
     class_text = f" of class {failure}" if failure else ""
-    order = f"where it loses most to {names[1]}" if len(names) > 1 else "the worst first"
+    order = f"where it loses most to {names[1]}" if len(names) > 1 else "worst first"
     if selection.are_equal:
         order = "which is the same for all of them"
     return f"{names[0]}: {len(selection.keys)} of {selection.n:,} samples{class_text}, by {metric}, {order}"
@@ -112,7 +112,7 @@ def _notes(sweep: LoadedSweep, cell: CellResult, selection: Selection, metric: S
         lines.append(f"to see the worst answers first: --metric {answer_metrics[0]}")
     if selection.without_value:
         reasons = excluded_texts(dict(selection.without_value.most_common()))
-        lines.append(f"last, because they have no value: {', '.join(reasons)}")
+        lines.append(f"sorted last, because they have no value: {', '.join(reasons)}")
     if cell.dataset.get("corpus") and find_corpus_texts(sweep, cell) is None:
         lines.append(
             "no excerpts, because the documents are no longer in the store. Run the sweep's command again: "

@@ -28,7 +28,8 @@ from runner.results import (
 )
 
 ONLY_FINISHED = (
-    "This covers finished cells only, with the intervals of their own values. Another cell may still turn out the best."
+    "Only finished cells are shown, with intervals of values, not of differences. Another cell may still turn out the "
+    "best."
 )
 
 _RESUME = "Run the sweep's command again: finished work is cached."

@@ -52,7 +52,9 @@ def to_asked_text(reply: str | UnreadableReply) -> AskedText:
 
 def wording_problems(instruction: str, needed: Sequence[str], others: Sequence[str] = ()) -> list[str]:
     """Return error messages for placeholders such as {text} that an instruction lacks, and for unknown ones."""
-    lacking = [f"instruction: has no {place}" for place in needed if place not in instruction]
+    lacking = [f"instruction: lacks the placeholder {place}" for place in needed if place not in instruction]
     known = [*needed, *others]
     unknown = [place for place in dict.fromkeys(_PLACEHOLDER.findall(instruction)) if place not in known]
-    return lacking + [f"instruction: has {place}, expected only {' and '.join(known)}" for place in unknown]
+    return lacking + [
+        f"instruction: unknown placeholder {place}, expected only {' and '.join(known)}" for place in unknown
+    ]

@@ -48,7 +48,7 @@ def assemble(
         raise DataError(f"{source}: no samples were found. Check the subsets and the files.")
     if not len(remaining):
         raise DataError(
-            f"{documents_source or source}: the corpus has no document with text ({len(documents)} empty ones)"
+            f"{documents_source or source}: no document of the corpus has text ({len(documents)} documents, all empty)"
         )
     with_text = [an_id for an_id, text in zip(documents.ids, documents.texts, strict=True) if text.strip()]
     require_unique(with_text, documents_source or source, "document")  # in the order of the files
@@ -129,10 +129,10 @@ def require_gold_in_corpus(benchmark: Benchmark, source: str, not_read: str = ""
         alike = by_stem.get(_stem(unit.document_id))
         hint = f"did you mean {alike}?" if alike else f"its ids are like {ids[0]!r}."
         if normalize("NFC", unit.document_id) in composed:
-            hint = "an id that looks the same is in another Unicode normalization form (NFC or NFD)."
+            hint = "the corpus has an id that looks the same, in another Unicode normalization form (NFC or NFD)."
         if not unit.document_id.strip():
             return (
-                f"{source}: the gold of sample {sample.id!r} names an empty document (an empty field of a table?). "
+                f"{source}: the gold of sample {sample.id!r} has a blank document id (an empty field of a table?). "
                 'Omit gold that you do not know, and write "answerable": false if no document has the answer.'
             )
         suffix = PurePosixPath(unit.document_id.lower()).suffix
@@ -140,7 +140,7 @@ def require_gold_in_corpus(benchmark: Benchmark, source: str, not_read: str = ""
         if suffix in OFFICE_SUFFIXES and suffix in not_read:
             hint, remedy = f"the chosen parser does not read {suffix}.", "Add parser=office, which reads them."
         return (
-            f"{source}: the gold of sample {sample.id!r} is not in the corpus: it has no document "
+            f"{source}: the gold of sample {sample.id!r} is not in the corpus, which has no document "
             f"{unit.document_id!r} with text; {hint}{left_out} {remedy}"
         )
 
@@ -156,8 +156,8 @@ def require_some_gold_in_corpus(benchmark: Benchmark, source: str, remedy: str) 
     named = {unit.document_id for _, unit in _units(benchmark.samples)}
     if named and named.isdisjoint(benchmark.documents.ids):
         raise DataError(
-            f"{source}: its gold is not in the corpus: none of its {len(named)} documents, such as "
-            f"{min(named)!r}, exists there; ids of the corpus are like {benchmark.documents.ids[0]!r}. {remedy}"
+            f"{source}: the gold belongs to another corpus: none of its {len(named)} documents, such as "
+            f"{min(named)!r}, is in this corpus, whose ids are like {benchmark.documents.ids[0]!r}. {remedy}"
         )
 
 

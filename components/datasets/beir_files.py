@@ -68,7 +68,7 @@ def read_qrels(file: Path) -> Qrels:
     scores of a document for one query.
     """
     if not require_file(file, _EXPECTED_QRELS).stat().st_size:
-        raise DataError(f"{file}: has no bytes, expected {_EXPECTED_QRELS}. Fetch it again.")
+        raise DataError(f"{file}: is empty, expected {_EXPECTED_QRELS}. Fetch it again.")
     scores: dict[str, dict[str, int]] = {}
     n_repeated = 0
     for number, line in read_lines(file, _EXPECTED_QRELS):
@@ -90,7 +90,7 @@ def read_qrels(file: Path) -> Qrels:
 
 def _judgement(cells: list[str], location: str) -> tuple[str, str, int]:
     if len(cells) != 3:
-        raise DataError(f"{location}: the number of columns is {len(cells)}, expected {_EXPECTED_QRELS}")
+        raise DataError(f"{location}: got {len(cells)} columns, expected {_EXPECTED_QRELS}")
     query_id, document_id, score = (cell.strip() for cell in cells)
     try:
         return query_id, document_id, int(score)
@@ -117,7 +117,8 @@ def _new_id(record: Record, known: Mapping[str, object], location: str) -> str:
     query_id = required_id(record, location, "_id")
     if query_id in known:
         raise DataError(
-            f"{location}: an earlier line has the query id {query_id!r} too. Ids must be unique. Remove one."
+            f"{location}: the query id {query_id!r} is already on an earlier line. Ids must be unique. Remove one of "
+            "the lines."
         )
     return query_id
 

@@ -130,16 +130,15 @@ class CrudRag:
         if others := [file.name for file in files if not _CORPUS_FILE.fullmatch(file.name)]:
             raise DataError(
                 f"{folder}: contains the files {_quote_names(others)}, expected the names documents_..._part_<number>, "
-                f"as published, part_<number> or part: {_EXPECTED_CORPUS}. Move other files elsewhere. Rename "
-                "files of documents."
+                f"as published, part_<number> or part: {_EXPECTED_CORPUS}. Move files that are not documents "
+                "elsewhere, and rename the files of documents."
             )
         if not files:
             raise DataError(f"{folder}: contains no file, expected {_EXPECTED_CORPUS}. Fetch the missing files.")
         inside = [require_inside(file, [root, folder], _EXPECTED_CORPUS) for file in files]
         if empty := [file.name for file in inside if file.is_file() and not file.stat().st_size]:
             raise DataError(
-                f"{folder}: the files {_quote_names(empty)} have no bytes, expected {_EXPECTED_CORPUS}. "
-                "Fetch them again."
+                f"{folder}: the files {_quote_names(empty)} are empty, expected {_EXPECTED_CORPUS}. Fetch them again."
             )
         return inside
 

@@ -48,7 +48,7 @@ def _documents(
     for number, (line, row) in enumerate(rows, start=1):
         if len(row) != len(columns):
             raise DataError(
-                f"{file}, line {line}: the number of values is {len(row)}, expected {len(columns)}, as many as the "
+                f"{file}, line {line}: got {len(row)} values, expected {len(columns)}, one for each column that the "
                 "first row names. Correct the row, and put values with commas or line breaks in double quotes."
             )
         values = {column: value for column, value in zip(columns, row, strict=True) if value.strip()}

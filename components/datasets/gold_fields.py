@@ -112,7 +112,7 @@ def _locate_quote(
             what += ", but has its words with other punctuation, case or Unicode characters"
         remedy = "Make it longer" if spans else "Take it from the text as it was read"
         raise DataError(
-            f"{location}: the quote {quote[:_N_SHOWN]!r} is of document {document_id!r}, which {what}, expected a "
+            f"{location}: the quote {quote[:_N_SHOWN]!r} is from document {document_id!r}, which {what}, expected a "
             f"document of the corpus that contains the quote once. {remedy}, or {instead}."
         )
     return spans[0]

@@ -23,7 +23,7 @@ from components.protocols.parsing import Parser
 from components.records import Benchmark, Documents
 
 _EXPECTED_DOCUMENTS = f"a JSON Lines file, or a folder of {EXPECTED_FOLDER}"
-_EXPECTED = 'questions as JSON Lines, {"id", "question"} and more'
+_EXPECTED = 'a JSON Lines file of questions, {"id", "question"} and more'
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ def item_files(folder: Path, root: Path) -> list[Path]:
     if unexpected := sorted([*beside_topics, *beside_subtopics, *deeper, *misnamed]):
         names = abbreviate_names([path.relative_to(folder).as_posix() for path in unexpected])
         raise DataError(
-            f"{folder}: contains other files or folders than <topic>/<subtopic>/<task>.jsonl: {names}, expected "
+            f"{folder}: contains files or folders that are not <topic>/<subtopic>/<task>.jsonl: {names}, expected "
             f"{EXPECTED}, and nothing else. Decompress, rename or move these, or remove them."
         )
     if not files:

@@ -188,7 +188,7 @@ def _format_advice(line: str) -> str:
         return _REMEDY
     return (
         "If the file has another format, such as a table, convert it to one JSON object per line (docs/own-data.md). "
-        "Else correct it."
+        "Otherwise correct the line."
     )
 
 

@@ -73,8 +73,8 @@ def texts_in(cell: str) -> list[str]:
         values = read_value(cell)
     except JSONDecodeError as error:
         if _LIST_OF_TEXTS.match(cell):
-            raise ValueError(f"no list of texts ({error}). {_WRITE_LIST}") from error
+            raise ValueError(f"is not a list of strings ({error}). {_WRITE_LIST}") from error
         return [cell]
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise ValueError(f"got a list with other values than strings. {_WRITE_LIST}")
+        raise ValueError(f"got a list with values that are not strings. {_WRITE_LIST}")
     return values

@@ -41,7 +41,7 @@ def limit_text(entries: Iterable[FileEntry], file: Path) -> Iterator[FileEntry]:
         n_characters += len(entry.text)
         if n_characters > _MAX_CHARACTERS:
             raise DataError(
-                f"{file}: its rows hold more than {_MAX_CHARACTERS:,} characters, too many to be kept in memory. "
-                "Choose the `tables` and `text_columns` that you need, or use a part of the file."
+                f"{file}: its rows hold more than {_MAX_CHARACTERS:,} characters, too many to hold in memory. Choose "
+                "the `tables` and `text_columns` that you need, or use a part of the file."
             )
         yield entry

@@ -66,9 +66,9 @@ class DrawnExamples:
             picked = [position for position, _ in zip(eligible, range(self.n), strict=False)]
             if len(picked) < self.n:
                 raise DataError(
-                    f"examples: got {len(picked)} examples for sample {sample.id!r} from {len(pool)} samples of the "
-                    f"examples' data set, expected examples.n={self.n} of its kind ({sample.kind.value}), with a "
-                    "reference and gold in the corpus, outside its group of dependent samples, of at most "
+                    f"examples: found {len(picked)} examples for sample {sample.id!r} among {len(pool)} samples of the "
+                    f"examples' data set, expected examples.n={self.n} of the same kind ({sample.kind.value}), each "
+                    "with a reference and gold in the corpus, independent of this sample, and with at most "
                     f"examples.max_tokens={self.max_tokens} tokens. Lower n, raise max_tokens, or use another split."
                 )
             chosen[row] = picked

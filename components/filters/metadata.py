@@ -107,7 +107,11 @@ def _facts_by_name(groups: Iterable[_Conditions], documents: Documents) -> dict[
 
 
 def _unknown_name(name: str, names: Sequence[str]) -> str:
-    expected = expected_one_of(name, names) if names else ", nor any other: see docs/own-data.md, Kinds of documents"
+    expected = (
+        expected_one_of(name, names)
+        if names
+        else ", and none has any metadata. See docs/own-data.md, Kinds of documents"
+    )
     return f"filter: no document has {name!r} among its metadata{expected}"
 
 

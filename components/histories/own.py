@@ -28,10 +28,10 @@ class OwnHistory:
         row = earlier_turns[samples.index(partial[0])].index(None)
         n_turns = sum(bool(sample.history) for sample in samples)
         return [
-            f"history: got own, but {len(partial)} of {n_turns} samples with earlier turns have a turn that is "
-            f"not a sample of the data set and so has no answer (e.g. {partial[0].id!r}: "
+            f"history: got own, but {len(partial)} of {n_turns} samples with earlier turns have one that is not itself "
+            f"a sample, so this pipeline does not answer it (e.g. {partial[0].id!r}: "
             f"{partial[0].history[row].question!r}), expected all turns of each conversation as samples. Set "
-            "dataset.limit=null if a limit left some out, else history=gold"
+            "dataset.limit=null if a limit left some out, otherwise history=gold"
         ]
 
     def earlier_turns(self, samples: Sequence[Sample]) -> list[tuple[int, ...]]:

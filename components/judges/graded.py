@@ -90,7 +90,10 @@ class Graded:
             if grade is not None and grade not in self.grades:
                 problems.append(f"{field}: got {grade}, expected null or one of grades={list(self.grades)}")
         if not any(name in self.instruction for name in _PLACEHOLDERS):
-            problems.append(f"instruction: shows nothing to judge, expected one of {', '.join(_PLACEHOLDERS)}")
+            problems.append(
+                "instruction: has no placeholder for what to judge, expected at least one of "
+                f"{', '.join(_PLACEHOLDERS)}"
+            )
         if extra := [name for name in _PLACEHOLDERS if name in self.applicability]:
             problems.append(f"applicability: got {', '.join(extra)}, expected only {{question}} and {{references}}")
         if self.max_attempts < 1:

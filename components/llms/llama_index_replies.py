@@ -34,7 +34,7 @@ def read_reply(response: Any, request_id: str, latency_s: float) -> Answer:
     thoughts = thoughts or join_masked(apart, "\n").strip()
     reason = _finish_reason(raw)
     if is_broken_off(reason):
-        raise Malformed(f"the server gave up the answer: finish reason {reason!r}")
+        raise Malformed(f"the server stopped before the end of the answer: finish reason {reason!r}")
     state = classify_ending(text, reason)
     places = (_part(raw, "usage"), raw, response.additional_kwargs, message.additional_kwargs)
     return Answer(

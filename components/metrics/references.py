@@ -33,7 +33,9 @@ def pair_units(samples: Sequence[Sample], answers: TextsWithUnits, references: T
     """
     require_texts(samples, answers, references)
     if answers.units is None or references.units is None:
-        raise ComponentError("score_answers: got texts without units; a metric that reads units names their `form`")
+        raise ComponentError(
+            "score_answers: got texts without units. A metric that reads units must declare a `form` that has them"
+        )
     rows = np.flatnonzero(np.diff(references.units.offsets) > 0)
     sample = owners(samples)[rows]
     return Pairs(sample, select_units(answers.units, sample), select_units(references.units, rows))

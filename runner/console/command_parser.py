@@ -41,8 +41,9 @@ class CommandParser(argparse.ArgumentParser):
         words = list(sys.argv[1:] if args is None else args)
         if holder := next((word for word in words if current_mask().holds_known(word)), ""):
             self.error(
-                f"an argument holds the secret of the environment variable {find_variable(holder)}, and output and "
-                "files repeat arguments. Leave it out, or unset or rename the variable if it is not a secret."
+                f"an argument contains the value of the environment variable {find_variable(holder)}, which looks like "
+                "a secret. Output and files repeat arguments. Remove it, or, if it is not a secret, unset or rename "
+                "the variable."
             )
         return super().parse_known_args(words, namespace)
 

@@ -79,8 +79,8 @@ def _call(command: Callable[[], object]) -> None:
         if encoding == "utf-8":
             raise
         sys.stderr.write(
-            f"{error.object[error.start]!a}: the locale's encoding, {encoding}, has no such character "
-            "in names of files and arguments. Set PYTHONUTF8=1, or a locale such as LC_ALL=C.UTF-8\n"
+            f"{error.object[error.start]!a}: the locale's encoding, {encoding}, does not have this character. It "
+            "occurs in a file name or an argument. Set PYTHONUTF8=1, or a locale such as LC_ALL=C.UTF-8\n"
         )
         sys.exit(EXIT_NOT_RUN)
     if is_output_lost():
@@ -92,8 +92,8 @@ def _refuse_foreign_settings() -> None:
     file = Path(_NUMBA_SETTINGS)
     if file.exists() and find_spec("numba"):
         sys.stderr.write(
-            f"{file.absolute()}: numba reads this file of the working directory, and its settings may overwrite files. "
-            "Work in another folder, remove the file, or use variables NUMBA_*\n"
+            f"{file.absolute()}: numba reads this file in the working directory, and its settings may overwrite files. "
+            "Work in another folder, or remove the file and set NUMBA_* environment variables instead\n"
         )
         sys.exit(EXIT_NOT_RUN)
 

@@ -41,7 +41,7 @@ GROUPS = {
     "prices": "prices of tokens",
     "executor": "where stages run",
     "race": "stops cells that cannot win",
-    "search": "runs some cells of a space",
+    "search": "runs part of a large grid",
     "tracking": "where results are logged",
     "sweeps": "presets: -m +sweeps=NAME",
 }

@@ -45,7 +45,7 @@ def explain_error(error: Exception, overrides: Sequence[str]) -> str:
     """Turn one of Hydra's errors about `overrides` into a message that says what to do."""
     if isinstance(error, RecursionError):
         return (
-            "the configuration refers to itself or is nested too deeply: look for a preset in its own defaults, and "
+            "the configuration refers to itself or is nested too deeply. Look for a preset in its own defaults, or "
             "for an interpolation within itself"
         )
     message = "\n".join(causes(error)).partition("\nConfig search path:")[0]
@@ -108,8 +108,8 @@ def _advice(key: str, missing: str, overrides: Sequence[str]) -> str:
         more = f" and {len(having) - _MAX_OPTIONS} more" if len(having) > _MAX_OPTIONS else ""
         options = f"{', '.join(having[:_MAX_OPTIONS])}{more}"
         if len(chosen) == 1:
-            return f"{key}: {group}={chosen[0]} does not have this field, only {options}"
-        return f"{key}: no chosen {group} has this field, only {options}"
+            return f"{key}: {group}={chosen[0]} does not have this field. Options that have it: {options}"
+        return f"{key}: no chosen {group} has this field. Options that have it: {options}"
     chosen_fields = [f"{group}.{name}" for option in chosen for name in fields_of_options.get(option, ())]
     known = [
         *dotted_names(compose_config([])),

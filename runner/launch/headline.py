@@ -52,8 +52,8 @@ def planned_headline(cells: Sequence[PlannedCell], store: Store) -> tuple[str, l
     if coverage_axes := _coverage_axes(name, cells, store):
         unseen, samples = coverage_axes
         return COVERAGE, [
-            f"ranked by {COVERAGE}: {no_model}, and {name} does not see {' or '.join(unseen)} {_OTHER_HINT}",
-            f"{COVERAGE} grows with the prompt: compare it with {TOKENS_METRIC}",
+            f"ranked by {COVERAGE}: {no_model}, and {name} does not depend on {' or '.join(unseen)} {_OTHER_HINT}",
+            f"{COVERAGE} grows with the prompt, so read it together with {TOKENS_METRIC}",
             *_whole_gold(cells, samples),
         ]
     return name, [f"ranked by {name}: {no_model} {_OTHER_HINT}"]

@@ -283,6 +283,6 @@ def _variable_problems(config: DictConfig) -> Iterator[str]:
     for name, value in (variables or {}).items():
         if os.environ.get(name) != value:
             yield (
-                f"hydra.job.env_set.{name}: a configuration sets no environment variables, which decide what programs "
-                f"and libraries run. Set {name} in the shell that starts the command."
+                f"hydra.job.env_set.{name}: a configuration cannot set environment variables, because they decide "
+                f"which programs and libraries run. Set {name} in the shell that starts the command."
             )

@@ -68,5 +68,5 @@ def job_folder(subdir: str) -> Path:
     """
     folder = Path(subdir)
     if folder.is_absolute() or ".." in folder.parts:
-        raise ConfigError([f"hydra.sweep.subdir: got {subdir!r}, expected a folder within that of the sweep"])
+        raise ConfigError([f"hydra.sweep.subdir: got {subdir!r}, expected a folder inside the sweep's folder"])
     return folder

@@ -243,8 +243,8 @@ def _as_folder(location: str) -> str:
     existing = next((folder for folder in folders if folder.is_dir()), None)
     if existing is None:
         raise HydraException(
-            f"hydra.searchpath: got {location}, expected a package with configuration files that Python finds; a "
-            "folder is given as file://FOLDER, or with --config-dir FOLDER"
+            f"hydra.searchpath: got {location}, expected an importable package with configuration files; a folder is "
+            "given as file://FOLDER, or with --config-dir FOLDER"
         )
     return f"file://{existing}"
 

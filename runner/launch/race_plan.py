@@ -147,7 +147,7 @@ def _metric_problems(planned: PlannedMetric) -> Iterator[str]:
     elif not isinstance(metric, AnswerMetric):
         yield f"{prefix} is not an answer metric. {remedy}"
     elif metric.larger_is_better is None:
-        yield f"{prefix} ranks no cells, because neither larger nor smaller is better. {remedy}"
+        yield f"{prefix} cannot rank cells, because neither larger nor smaller is better. {remedy}"
     elif not getattr(metric, "is_share", True):
         yield f"{prefix} has values outside [0, 1], for which the race has no error rate. {remedy}"
     elif not _is_mean(metric, planned.name):
@@ -175,7 +175,9 @@ def _sweep_problems(cells: Sequence[PlannedCell]) -> Iterator[str]:
     if len({cell.graph.data.key for cell in cells}) > 1:
         yield "race: cells of different data sets answer different questions. Run a sweep for each data set."
     if axes := [axis for axis in DRAWS if len({getattr(cell, axis) for cell in configs}) > 1]:
-        yield f"race: the leaderboard averages draws of {axes[0]}, and a race would stop some of them. Use race=none"
+        yield (
+            f"race: the leaderboard averages the draws of {axes[0]}, but a race would stop some of them. Use race=none"
+        )
     if any(isinstance(cell.reranker, RerankerSelection) for cell in configs):
         yield "race: reranker=selected chooses by all samples, before a race has asked them. Use race=none"
     if len(data.n_by_turn) > 1 and any(cell.history.has_rounds for cell in configs):

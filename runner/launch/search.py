@@ -155,8 +155,8 @@ class SweepSearch:
         yield f"{search_text(described)}{self._describe_best()}"
         if self._n_repeated >= _MAX_REPEATED_PROPOSALS:
             yield (
-                f"search: {_MAX_REPEATED_PROPOSALS:,} proposals in a row equalled earlier cells, so there may be no "
-                "other cell"
+                f"search: {_MAX_REPEATED_PROPOSALS:,} proposals in a row repeated earlier cells, so the space may be "
+                "exhausted"
             )
         for reason, n in self._invalid.items():
             yield f"search: {n:,} proposal{'s' if n > 1 else ''} left out: {reason}"

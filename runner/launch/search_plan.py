@@ -105,7 +105,7 @@ def plan_search(cells: Sequence[PlannedCell], space: SearchSpace, headline: str,
             )
         elif larger is None:
             problems.append(
-                f"search.objectives: {name} ranks no cells, because neither larger nor smaller is better. Choose "
+                f"search.objectives: {name} cannot rank cells, because neither larger nor smaller is better. Choose "
                 "another metric."
             )
         else:

@@ -114,7 +114,9 @@ class SweepSteering(Steering):
             self.announce("resumed by the user")
         elif request["action"] == STOP:
             self.stopped.add(str(request.get("cell_id")))
-            self.announce(f"cell {request.get('cell_id')} stopped by the user: no stage starts that only it needs")
+            self.announce(
+                f"cell {request.get('cell_id')} stopped by the user: stages that only it needs will not start"
+            )
 
     def note_running(self, stages: Iterable[AnyStage]) -> None:
         if self._file is None:

@@ -150,7 +150,7 @@ def start_sweep(
     try:
         requests = check_jobs(jobs)
         if requests[0].cell.search.enabled and search is None:
-            raise ConfigError(["search: got a single cell. Add -m and several values of some axis, or search=none."])
+            raise ConfigError(["search: got a single cell. Add -m and several values of an axis, or set search=none."])
         trust(requests[0].cell.run.plugins)
         return RunningSweep(requests, sweep_id, overrides, make_console(), keep, search=search, is_part=is_part).run()
     finally:

@@ -15,8 +15,8 @@ def tracking_lines(tracker: SafeTracker, folder: str) -> Iterator[str]:
     """
     if tracker.error:
         yield (
-            f"[red]MLflow failed[/] ({escape(tracker.error)}); nothing is lost, log it later with: "
-            f"python -m runner.track {escape(folder)} --uri {escape(shlex.quote(tracker.uri))}"
+            f"[red]MLflow failed[/] ({escape(tracker.error)}); the results are complete. Log them later with: python "
+            f"-m runner.track {escape(folder)} --uri {escape(shlex.quote(tracker.uri))}"
         )
     elif tracker.enabled:
         yield f"MLflow:   {escape(where_to_look(tracker.uri, tracker.page))}"

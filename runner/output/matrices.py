@@ -53,7 +53,7 @@ def _metrics_by_field(
 def _too_large_picture(name: str, topics: list[str], tasks: list[str]) -> bytes:
     return say_too_large(
         name,
-        f"{len(topics):,} topics x {len(tasks):,} tasks are more fields than the {MAX_DRAWN_FIELDS:,} that are drawn.",
+        f"{len(topics):,} topics x {len(tasks):,} tasks are too many fields to draw (at most {MAX_DRAWN_FIELDS:,}).",
         f"All values are in matrix_{name}.csv.",
     )
 

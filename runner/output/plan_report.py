@@ -193,7 +193,7 @@ _NOT_FOUND = {
 """Names for what the documents do not contain."""
 
 _INCOMPLETE = {
-    "n_split_files_cut_off": ("split file without its end", "split files without their ends"),
+    "n_split_files_cut_off": ("truncated split file", "truncated split files"),
     "n_gold_passages_missing": ("question without its gold passages", "questions without their gold passages"),
     "n_gold_texts_missing": ("missing gold text", "missing gold texts"),
     "n_queries_not_prepared": ("question that is not prepared", "questions that are not prepared"),
@@ -283,12 +283,15 @@ def _misfits(cell: PlannedCell) -> Iterator[str]:
 
 def _appearance(language: str) -> str:
     if language in NAMES:
-        return f"look {NAMES[language]}, and these are made for others"
-    return "are in several languages, or in one that is not recognised, and these are made for one"
+        return f"look {NAMES[language]}, but these components are made for other languages"
+    return (
+        "are in several languages, or in one that we do not recognise, but these components are made for a single "
+        "language"
+    )
 
 
 def _remedy(language: str, chosen: Collection[str]) -> str:
     """Return advice. If all cells have chosen the language already, the components override that choice."""
     if chosen == {language}:
-        return "Choose other ones, unless this is intended."
-    return f"Add language={language}, or choose other ones."
+        return "Choose others, unless this is intended."
+    return f"Add language={language}, or choose others."

@@ -76,7 +76,7 @@ def show_leaderboard(
     if note := groups_note(ordered):
         console.print(f"[dim]{note}[/]")
     if along:
-        console.print(f"[dim]changes together with another column: {', '.join(along)}[/]")
+        console.print(f"[dim]without a column, because they change together with another axis: {', '.join(along)}[/]")
 
 
 def show_stopped(console: Console, cells: Sequence[CellResult]) -> None:
@@ -136,8 +136,8 @@ def _leaderboard_notes(
     yield from _exclusion_notes(ordered, metrics[:n_metrics])
     if any(DRAWS_AXIS in cell.axes for cell in ordered):
         yield (
-            "each row is the mean over its draws, as are its interval bounds; leaderboard.csv has each draw, and "
-            "python -m analysis repeats how much they differ"
+            "each row, with its interval, is the mean over its draws. leaderboard.csv has every draw, and python -m "
+            "analysis repeats shows how much they differ"
         )
 
 

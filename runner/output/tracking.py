@@ -43,7 +43,7 @@ def wrong_file(uri: str) -> str:
     if not mark:
         return ""
     return (
-        f"MLflow would open another file than {named}, because of the {mark} in it. Choose a database in another "
+        f"MLflow would open a file other than {named}, because of the {mark} in its name. Choose a database in another "
         f"folder ({_DATABASE}/FOLDER/mlflow.db)"
     )
 

@@ -209,7 +209,7 @@ class SubsetMetric:
     def direction(self) -> bool:
         """Return `larger_is_better` of a metric that ranks cells. Raises DataError if neither direction is better."""
         if self.larger_is_better is None:
-            raise DataError(f"{self.metric}: neither larger nor smaller is better, so it ranks no cells")
+            raise DataError(f"{self.metric}: neither larger nor smaller is better, so it cannot rank cells")
         return self.larger_is_better
 
     def value(self, cell: CellResult) -> float | None:
@@ -273,9 +273,7 @@ def find_metric(text: str, cells: Iterable[CellResult]) -> SubsetMetric:
         raise DataError(f"{text}: {all_failed_text(cells) or 'no cell of this sweep has any metric'}")
     subset = _find_subset(subset or OVERALL, metrics, cells, text)
     if metric not in metrics[subset]:
-        raise DataError(
-            f"{text}: got the metric {metric!r} in {subset}{expected_one_of(metric, sorted(metrics[subset]))}"
-        )
+        raise DataError(f"{text}: {subset} has no metric {metric!r}{expected_one_of(metric, sorted(metrics[subset]))}")
     return SubsetMetric(subset, metric, larger_is_better(metric, cells))
 
 

@@ -9,8 +9,8 @@ _RANDOM = "random"
 OPTIMISTIC = "the mean of the best cell is optimistic, because it is the best of all that were tried"
 
 NO_EFFECTS = (
-    "The search tried more cells where scores were good, so each value of an axis was tried in other company, and "
-    "means of values do not compare. Run a grid, or search=random"
+    "The search tried more cells where scores were good, so each value of an axis met different values of the other "
+    "axes, and their means are not comparable. Run a grid, or search=random"
 )
 """Why a search by scores has no effects of axes."""
 

@@ -45,8 +45,8 @@ def groups_note(cells: Iterable[CellResult]) -> str:
 
 
 def effective_groups_note(n: int, n_effective: float) -> str:
-    """Return e.g. ", worth 5 of equal size", to follow the number of groups; "" if their sizes hardly differ."""
-    return "" if round(n_effective) >= n else f", worth {n_effective:,.0f} of equal size"
+    """Return e.g. ", effectively 5", to follow the number of groups; "" if their sizes hardly differ."""
+    return "" if round(n_effective) >= n else f", effectively {n_effective:,.0f}"
 
 
 def too_few_groups(n: int, n_effective: float) -> str:

@@ -77,7 +77,7 @@ def write_testset(
     try:
         is_new = not folder.exists()
         if not is_new and not replace and any(folder.iterdir()):
-            raise DataError(f"{folder}: exists already, and versions are never overwritten. Choose another folder.")
+            raise DataError(f"{folder}: already exists, and versions are never overwritten. Choose another folder.")
         # An existing folder may be a mount, into which nothing can be moved from outside.
         with _empty_folder(
             folder.with_name(f".{folder.name}{UNFINISHED}") if is_new else folder / UNFINISHED
@@ -144,7 +144,7 @@ def require_replaceable(folder: Path, about: Mapping[str, Json]) -> None:
     if nearest != folder or not any(folder.iterdir()) or ((folder / UNFINISHED).exists() and not _has_manifest(folder)):
         return
     if not _has_manifest(folder):
-        raise DataError(f"{folder}: contains other files than a test set. Choose a new or empty folder.")
+        raise DataError(f"{folder}: contains files that are not part of a test set. Choose a new or empty folder.")
     manifest = as_record(read_json(folder / MANIFEST, _EXPECTED).value, str(folder / MANIFEST))
     if manifest.get("parent") or (folder / EDITS).exists():
         raise DataError(

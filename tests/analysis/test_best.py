@@ -52,8 +52,14 @@ def test_best_command_explains_its_confidence(planted: Path, capsys: pytest.Capt
     assert main(["best", str(planted)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].strip() == "Cells that may be the best, by rouge_l (larger is better)"
-    assert any("each row separately includes the best cell with 95% confidence" in line for line in lines)
-    assert "the same samples, shown once: create: task/long_form; read: read/qa_1doc, task/extractive" in lines
+    assert any(
+        "with 95% confidence for each row by itself, the best cell is among those that may be the best" in line
+        for line in lines
+    )
+    assert (
+        "scenarios with the same samples are shown once: create: task/long_form; read: read/qa_1doc, task/extractive"
+        in lines
+    )
 
 
 def test_best_candidates_over_all_samples_equal_compare(planted: Path) -> None:

@@ -189,7 +189,7 @@ class TestFamily:
         assert undecided.n_needed == pytest.approx(40 * (undecided.detectable / difference) ** 2, rel=0.1)
         n = estimate(undecided.n_needed)
         assert (
-            f"At the observed differences, separating it from the best cell would take about {n} questions."
+            f"At the observed differences, it would take it from the best cell would take about {n} questions."
             in text_of(found)
         )
         assert as_record(found)["cells"][0]["n_needed"] == undecided.n_needed
@@ -375,7 +375,7 @@ class TestText:
     def test_text_reports_the_effective_number_of_unequal_groups(self, tmp_path: Path) -> None:
         scores = np.random.default_rng(0).uniform(size=(2, 59))
         text = text_of(family(tiny_sweep.write(tmp_path, _of_a_large_group(scores)), test=TEST))
-        assert "over 59 samples in 20 independent groups, worth 2 of equal size" in text
+        assert "over 59 samples in 20 independent groups, effectively 2 of equal size" in text
         assert "(20 groups, worth 2 of equal size: too few for asymptotic theory)" in text
         assert "Too few groups of samples (20, worth 2 of equal size) to tell." in text
 
@@ -389,7 +389,7 @@ class TestText:
 
     def test_text_reports_sample_counts_and_left_out_samples(self, sweep: Path) -> None:
         lines = text_of(family(sweep)).splitlines()
-        assert "over 7 of 8 samples in 6 independent groups, worth 5 of equal size" in lines
+        assert "over 7 of 8 samples in 6 independent groups, effectively 5 of equal size" in lines
         assert "excluded because of b4b4b4b4: 1 with a failed answer" in lines
         assert "dataset.groups" not in text_of(family(sweep))
 

@@ -24,7 +24,7 @@ def test_axes_are_ranked_with_the_means_of_their_values(
     assert 90 < float(low.rstrip("%")) <= float(share.rstrip("%")) < float(corrected.rstrip("%")) <= 100
     assert high == "100%"
     assert means == ["dense:", "0.7000,", "bm25:", "0.2643"]  # without the sample that one of the cells lacks
-    assert "over the 7 of 8 samples that every cell has" in lines
+    assert "over the 7 of 8 samples for which every cell has a value" in lines
     assert [line.split("  ")[0] for line in lines[3:6]] == ["top_k", "retriever x top_k", "higher interactions, rest"]
 
 
@@ -32,7 +32,7 @@ def test_effects_with_few_groups_report_no_noise_share(sweep: Path, capsys: pyte
     lines = lines_of(sweep, capsys)
     name, _, corrected, interval, *_ = lines[2].split()
     assert (name, corrected, interval) == ("retriever", "–", "–")
-    said = "6 independent groups, worth 5 of equal size: too few to tell how much of a share is noise"
+    said = "6 independent groups, effectively 5 of equal size: too few to tell how much of a share is noise"
     assert any(line.startswith(said) for line in lines)
 
 
@@ -75,7 +75,7 @@ def test_level_is_compared_in_cells_with_equal_other_axes(tmp_path: Path, capsys
     lines = lines_of(tiny_sweep.write(tmp_path, cells), capsys)
     assert any("dense: 0.5500, bm25: 0.2500" in line for line in lines), "not bm25: 0.6500, the mean of its three cells"
     assert any("16: 0.9500, 8: 0.7500, 2: 0.2500" in line for line in lines)
-    counts = "means are over the combinations of other axes that every level has; their number: "
+    counts = "each mean is over the combinations of the other axes that all levels share: "
     (said,) = [line for line in lines if line.startswith(counts)]
     assert sorted(said.removeprefix(counts).split(", ")) == ["retriever 1", "top_k 1"]
     assert any(line.startswith("one axis varies at a time, so an axis with more levels has") for line in lines)
@@ -86,7 +86,7 @@ def test_effects_give_no_mean_for_a_level_with_further_differences(
 ) -> None:
     far = replace(tiny_sweep.CELLS[0], cell_id="f", axes={"retriever": "hybrid", "top_k": 5}, rouge_l=[0.9] * 8)
     lines = lines_of(tiny_sweep.write(tmp_path, [*tiny_sweep.CELLS, far]), capsys)
-    assert "no mean of retriever=hybrid: its cells differ from the others in further axes too" in lines
+    assert "no mean of retriever=hybrid: its cells differ from the others in more than this axis" in lines
 
 
 def test_effects_refuse_cells_with_equal_values(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

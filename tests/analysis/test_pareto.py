@@ -36,7 +36,7 @@ def test_pareto_compares_cells_on_common_samples(tmp_path: Path, capsys: pytest.
     rows = rows_of(tiny_sweep.write(tmp_path, [cheap, dear]), capsys)
     assert rows[2][-2:] == ["0.9000", "front"]
     assert rows[3][-4:] == ["0.8500", "dominated", "by", "b3b3b3b3"]
-    assert "means over the 7 of 8 samples that every cell has".split() in rows
+    assert "means over the 7 of 8 samples for which every cell has a value".split() in rows
 
 
 def test_pareto_omits_a_cell_without_a_common_sample(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -115,7 +115,9 @@ def test_pareto_cost_requires_both_prices(sweep: Path, capsys: pytest.CaptureFix
 def test_pareto_suggests_seconds_if_tokens_are_unknown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     uncounted = [replace(cell, facts={"tokens": {"prompt": 0, "completion": 0}}) for cell in tiny_sweep.CELLS]
     assert main(["pareto", str(tiny_sweep.write(tmp_path, uncounted)), "--metric", "rouge_l"]) == 2
-    message = "tokens per sample are 0 or unknown in 4 cells with a value. Choose another cost with --against."
+    message = (
+        "tokens per sample are 0 or unknown in 4 cells with a value. Choose another cost, such as --against seconds."
+    )
     assert message in capsys.readouterr().err
 
 

@@ -18,7 +18,7 @@ def test_plot_command_prints_the_means_and_draws_a_file(
     assert main(words) == 0
     printed = capsys.readouterr().out
     assert "rouge_l of all samples (larger is better)" in printed
-    assert "over the 7 samples that every cell has, in 6 independent groups" in printed
+    assert "over the 7 samples for which every cell has a value, in 6 independent groups" in printed
     assert [line.split()[:3] for line in printed.splitlines()[2:6]] == [
         ["bm25", "2", "0.2286"],
         ["bm25", "8", "0.3000"],

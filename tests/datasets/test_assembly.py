@@ -108,7 +108,7 @@ def test_gold_in_an_empty_document_counts_as_missing() -> None:
 
 def test_gold_outside_the_corpus_is_rejected_if_required() -> None:
     require_gold_in_corpus(assembled(), "the source")
-    with pytest.raises(DataError, match="'s1' is not in the corpus: it has no document 'nowhere'"):
+    with pytest.raises(DataError, match="'s1' is not in the corpus, which has no document 'nowhere'"):
         require_gold_in_corpus(assembled(DOCUMENTS, replace(SAMPLE, gold=(Evidence("nowhere"),))), "the source")
 
 

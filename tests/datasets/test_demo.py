@@ -77,7 +77,7 @@ class TestReading:
             read(tmp_path, gold=[{"document": "d1", "quote": quote}])
 
     def test_demo_gold_in_an_unknown_document_is_rejected(self, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match="gold of sample 's1' is not in the corpus: it has no document 'd2'"):
+        with pytest.raises(DataError, match="gold of sample 's1' is not in the corpus, which has no document 'd2'"):
             read(tmp_path, gold=[{"document": "d2", "quote": "桥长"}])
 
     def test_demo_sample_without_a_reference_is_rejected(self, tmp_path: Path) -> None:

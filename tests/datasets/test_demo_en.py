@@ -166,7 +166,7 @@ class TestLanguage:
 
     def test_unfitting_language_is_one_line_that_names_the_switch(self, tmp_path: Path) -> None:
         shown = plan(tmp_path, "dataset=demo_en", "language=zh")
-        assert shown.count("the texts look English, and these are made for others:") == 1
+        assert shown.count("the texts look English, but these components are made for other languages:") == 1
         assert "Add language=en" in shown
         assert "made for others" not in plan(tmp_path, "dataset=demo_en")
 

@@ -100,15 +100,15 @@ def test_offsets_select_one_of_several_matches_of_a_quote(tmp_path: Path, start:
         ({"gold": {"document": "a.md", "quote": "a tunnel", "start": 0, "end": 8}}, "or leave the quote out"),
         ({"gold": ["a.md", []]}, "line 1, field 'gold': got an empty list of alternatives"),
         ({"gold": [[["a.md"]]]}, "line 1, field 'gold': got a list, expected an object"),
-        ({"gold_any": 3}, "is not in the corpus: it has no document '3'"),
-        ({"gold": 0}, "is not in the corpus: it has no document '0'"),
+        ({"gold_any": 3}, "is not in the corpus, which has no document '3'"),
+        ({"gold": 0}, "is not in the corpus, which has no document '0'"),
         ({"gold": 3.5}, "line 1, field 'gold': got a number, expected a list"),
         (
             {"gold": {"document": "a.md", "quote": "the “Bridge”"}},
             "which contains it 0 times, but has its words with other punctuation, case or Unicode characters",
         ),
         ({"gold": False}, "line 1, field 'gold': got a boolean, expected a list"),
-        ({"gold_any": ["c.md"]}, "is not in the corpus: it has no document 'c.md'"),
+        ({"gold_any": ["c.md"]}, "is not in the corpus, which has no document 'c.md'"),
     ],
 )
 def test_invalid_gold_fields_are_refused_in_one_line(tmp_path: Path, fields: dict[str, Any], message: str) -> None:

@@ -261,7 +261,7 @@ class TestBadInput:
             (["x"], "line 1: got a list, expected an object"),
             ({**QUESTION, "id": 1.5}, "field 'id': got a number, expected a string"),
             ({**QUESTION, "references": [1]}, "field 'references': got a number"),
-            ({**QUESTION, "gold": 3}, "is not in the corpus: it has no document '3'"),
+            ({**QUESTION, "gold": 3}, "is not in the corpus, which has no document '3'"),
             ({**QUESTION, "history": "x"}, "line 1, field 'history': got a string, expected a list"),
             ({**QUESTION, "gold": [{"quote": "x"}]}, "no field 'document'"),
             ({**QUESTION, "gold": [{"document": "a.md", "quote": "The bridge"}]}, "which contains it 2 times"),

@@ -277,7 +277,7 @@ def _describe_reduced(requested: Mapping[str, int], max_cpus: int) -> str:
     kinds = ", ".join(f"{kind} {cpus}" for kind, cpus in requested.items())
     return (
         f"executor.resources: no node of the Ray cluster has enough cores (cpus of {kinds}; the largest node has "
-        f"{max_cpus}): such a stage takes all cores of a node, and starts when they are free"
+        f"{max_cpus}). Such a stage takes all cores of a node, and waits until they are free"
     )
 
 

@@ -205,7 +205,7 @@ def _read(path: Path) -> SourceFile:
         content = path.read_bytes()
     except OSError as error:
         raise ComponentError(
-            f"{path}: cannot be read ({error.strerror}), but results depend on the code of its package. Make it "
+            f"{path}: cannot be read ({error.strerror}), but results depend on all code of its package. Make it "
             "readable, or move it out of the package."
         ) from error
     return SourceFile(

@@ -205,9 +205,9 @@ def _uncovered_message(modules: str, folder: str, paths: Sequence[str]) -> str:
     what = paths[0] if len(paths) == 1 else f"{len(paths):,} files in {folder}"
     what = what if what.isprintable() else repr(what)
     return mask_text(
-        f"{modules} read {what}, which no key of the store covers: an edit changes no key, so earlier results count. "
-        "Move such files into the folder of the package, return a hash of them from content_hash(), or change the "
-        "component's revision with them (docs/extending.md)"
+        f"{modules} read {what}, which the keys of the store do not cover: after an edit, earlier results would be "
+        "reused. Move such files into the folder of the package, return a hash of them from content_hash(), or change "
+        "the component's revision whenever you edit them (docs/extending.md)"
     )
 
 
@@ -403,7 +403,7 @@ def _changed_program_message(read: SourceFile | None) -> str:
     return (
         f"{read.path}: changed since the program was started. Its code names this file and may have read it before. "
         "Start the program again. If it writes this file itself, define the component in a separate module, and name "
-        "that module in run.plugins in the place of __main__"
+        "that module in run.plugins instead of __main__"
     )
 
 

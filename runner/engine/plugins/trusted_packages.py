@@ -142,8 +142,8 @@ def trust_advice(targets: Iterable[str]) -> str:
     quoted = shlex.quote(packages)  # results choose these names, and users copy the command
     again = f"{command} {OPTION} {quoted}" if command else f"analysis.load(..., plugins={packages.split(',')})"
     return (
-        f"results import no code that they name themselves. If you trust it, name its package: {again}, or set "
-        f"{VARIABLE}={quoted}"
+        f"code that results name is not imported unless you allow it. If you trust it, name its package: {again}, or "
+        f"set {VARIABLE}={quoted}"
     )
 
 

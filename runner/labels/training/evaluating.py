@@ -49,7 +49,7 @@ def evaluate(data: Path, folder: Path, llm: str, overrides: Sequence[str]) -> di
     manifest, training = read_manifest(data), read_training(folder)
     if training.settings["data"] != manifest.key:
         raise DataError(
-            f"{folder}: this judge was trained on other data than {data}, which may include labels that are held "
+            f"{folder}: this judge was not trained on {data}, so its training data may include labels that are held "
             "out here, expected the folder that it was trained on"
         )
     items = read_labels(data / LABELS)

@@ -58,7 +58,7 @@ def begin_training(folder: Path, settings: Mapping[str, Json]) -> Training | Non
             if (folder / _MANIFEST).is_file():
                 return read_training(folder)
         elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise ConfigError(f"--out: {folder} exists and contains no training. Choose another folder.")
+            raise ConfigError(f"--out: {folder} exists and is not from an earlier training run. Choose another folder.")
         else:
             folder.mkdir(parents=True, exist_ok=True)
             write_lines(file, [text])
@@ -88,8 +88,8 @@ def read_training(folder: Path) -> Training:
         return Training(**fields)
     except (OSError, RecursionError, ValueError, KeyError, TypeError) as error:
         raise DataError(
-            f"{folder}: no trained judge ({error}), expected a folder in which `python -m runner.judge_training "
-            "train` has ended. Run its command again."
+            f"{folder}: contains no trained judge ({error}), expected a folder in which `python -m "
+            "runner.judge_training train` has ended. Run its command again."
         ) from error
 
 

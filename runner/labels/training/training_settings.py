@@ -38,7 +38,7 @@ class Settings:
     alpha: int = _option(32, "LoRA's alpha: the adapter is scaled by alpha / rank")
     dropout: float = _option(0.05, "dropout of the input of the adapter")
     batch_size: int = _option(16, "pairs per step")
-    micro_batch_size: int = _option(1, "pairs in memory together; their gradients add up to a step of --batch-size")
+    micro_batch_size: int = _option(1, "pairs in memory at a time; gradients accumulate to --batch-size")
     max_length: int | None = _option(None, "tokens of a pair; longer pairs are left out (default: the model's window)")
     dtype: Dtype | None = _option(
         None, "type of the frozen model: float32, bfloat16 or float16 (default: depends on the device)"

@@ -33,7 +33,7 @@ def _problem(spans: object, lengths: NDArray[np.integer]) -> str:
         return f"returned {type(spans).__name__}, expected Spans"
     columns = spans.document, spans.start, spans.end
     if not all(isinstance(column, np.ndarray) and column.ndim == 1 and column.dtype.kind in "iu" for column in columns):
-        return "returned Spans with other columns than integer arrays of one dimension"
+        return "returned Spans whose columns are not one-dimensional integer arrays"
     document, start, end = columns
     if not len(document) == len(start) == len(end):
         return f"returned columns of {len(document)}, {len(start)} and {len(end)} rows, expected equal lengths"
@@ -65,11 +65,11 @@ def _origins_problem(origins: object, texts: Sequence[str], originals: Sequence[
         return f"returned {type(origins).__name__} as origins, expected Origins"
     columns = vars(origins).values()
     if not all(isinstance(column, np.ndarray) and column.ndim == 1 for column in columns):
-        return "returned Origins with other columns than arrays of one dimension"
+        return "returned Origins whose columns are not one-dimensional arrays"
     if origins.is_copy.dtype != bool or any(
         column.dtype.kind not in "iu" for column in columns if column is not origins.is_copy
     ):
-        return "returned Origins with other columns than integers, and booleans in is_copy"
+        return "returned Origins whose columns are not integers, with booleans in is_copy"
     if len({len(column) for column in columns}) > 1:
         return f"returned Origins with columns of {[len(column) for column in columns]} rows, expected equal lengths"
     return _misplaced_piece(origins, text_lengths(texts), text_lengths(originals)) or _changed_copy(

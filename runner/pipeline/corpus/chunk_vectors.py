@@ -187,7 +187,7 @@ class VectorBlock(StageGroup):
     vectors: ChunkVectors
 
 
-class JoinedVectors(Stage[Vectors], kind="joined_vectors", in_words="vectors of blocks together", version=1):
+class JoinedVectors(Stage[Vectors], kind="joined_vectors", in_words="joined vectors of blocks", version=1):
     """float32[n_chunks, d], joined from the vectors of blocks."""
 
     codec = SinglePart("vectors")

@@ -130,8 +130,8 @@ class ChosenByScores(Stage[Chosen], kind="chosen_rerankers", version=2, work=Wor
         if not can_choose.any():
             raise ComponentError(
                 f"reranker=selected: none of the {len(samples)} samples has a value of {self.name} and belongs to the "
-                "part that chooses. The choice needs two independent labelled samples per subset "
-                "(python -m runner.datasets describe shows them). Otherwise choose a reranker."
+                "part used to choose. The choice needs two independent labelled samples per subset (python -m "
+                "runner.datasets describe shows them). Otherwise choose a reranker."
             )
         sets = np.array([find_top_subset(sample) for sample in samples])
         overall = self._best(values, can_choose)

@@ -34,7 +34,7 @@ def _problem(hits: object, n_queries: int, n_chunks: int) -> str:
         return f"returned {type(hits).__name__}, expected Hits"
     chunk, score = hits.chunk, hits.score
     if not (_is_table(chunk, "iu") and _is_table(score, "f")):
-        return "returned Hits with other columns than integers and floats of two dimensions"
+        return "returned Hits whose columns are not two-dimensional arrays, integers for chunk and floats for score"
     if chunk.shape != score.shape or len(chunk) != n_queries:
         return f"returned chunks {chunk.shape} and scores {score.shape}, expected equal shapes of {n_queries} rows"
     for row, column in np.argwhere((chunk < -1) | (chunk >= n_chunks))[:1]:
@@ -83,7 +83,7 @@ def _allowed_problem(allowed: object, n_samples: int, n_documents: int) -> str:
         isinstance(column, np.ndarray) and column.ndim == 1 and column.dtype.kind in "iu"
         for column in vars(allowed).values()
     ):
-        return "returned AllowedDocuments with other columns than integer arrays of one dimension"
+        return "returned AllowedDocuments whose columns are not one-dimensional integer arrays"
     if len(group) != n_samples:
         return f"returned groups of {len(group)} samples, expected one for each of {n_samples}"
     if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(document) or (np.diff(offsets) < 0).any():

@@ -80,7 +80,7 @@ class DiversityReport(StepReport):
             "n_dropped": n_dropped,
             "n_samples_with_fewer": int(np.count_nonzero(n_after < n_before)),
         }
-        line = f"diversity: {n_dropped:,} of {n_hits:,} hits say what a better one says, and were left out"
+        line = f"diversity: {n_dropped:,} of {n_hits:,} hits repeated a better hit, and were dropped"
         return facts | ({LINE: line} if n_dropped else {})
 
 

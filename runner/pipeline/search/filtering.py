@@ -193,7 +193,7 @@ class FilterReport(StepReport):
         ends = dict.fromkeys(f"{facts[name]:,}" for name in ("n_allowed_min", "n_allowed_max"))
         line = (
             f"filter: {' to '.join(ends)} of {len(ids):,} {records} may be found; {n_blind:,} of {len(samples):,} "
-            "samples have gold, and none that may be"
+            "samples have gold only in other documents"
         )
         return {**facts, LINE: line}
 

@@ -95,11 +95,11 @@ def _replacing(out: Path, store: Store) -> Iterator[Path]:
 
 def _advice(store_root: str, store: Store) -> str:
     if not store_root:
-        return "an export by an earlier version left it. Remove it unless that export still runs."
+        return "belongs to an export by an earlier version. Remove it, unless that export is still running."
     if store_root == str(store.root):
-        return "another export writes it"
+        return "another export is writing it"
     command = shlex.join(["python", "-m", "runner.store", "--store-dir", store_root, "prune"])
-    return f"an export from another store writes or left it; {command} removes it if that export was killed"
+    return f"belongs to an export from another store. If that export was killed, {command} removes it"
 
 
 def _take_place(half: HalfExport) -> None:

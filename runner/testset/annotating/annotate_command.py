@@ -88,9 +88,7 @@ def _import(options: argparse.Namespace, testset: Testset) -> int:
     files = {name: content for name, content in files.items() if content}
     console = make_console()
     if holds_testset(options.out, new.testset, files):
-        console.print(
-            f"already done: version {new.testset.key[:12]} is in {options.out}, and nothing differs", markup=False
-        )
+        console.print(f"up to date: {options.out} already has version {new.testset.key[:12]}", markup=False)
         return 0
     write_testset(options.out, new.testset, files)
     _report_left_out(annotated)

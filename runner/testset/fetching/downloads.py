@@ -38,8 +38,10 @@ def download(hub: Hub, repo: Repository, path: str, target: Path, report: Report
             break
         n_failures = 0 if n_now > n_before else n_failures + 1
         if n_failures == _MAX_ATTEMPTS:
-            raise Offline(f"{path} of {repo.name}: broke off {_MAX_ATTEMPTS} times at byte {n_now:,} ({reason})")
-        report(f"{path}: broke off at byte {n_now:,} of {expected.n_bytes:,} ({reason}); continuing")
+            raise Offline(
+                f"{path} of {repo.name}: the download stopped {_MAX_ATTEMPTS} times at byte {n_now:,} ({reason})"
+            )
+        report(f"{path}: the download stopped at byte {n_now:,} of {expected.n_bytes:,} ({reason}); resuming")
         time.sleep(_WAIT_S * 2**n_failures)
     if wrong := difference(target, expected):
         target.unlink()

@@ -90,7 +90,7 @@ class Hub:
             ) from None
         if _COMMIT.fullmatch(revision) and repository.commit != revision:
             raise DataError(
-                f"{source}: the hub sent commit {repository.commit}, another revision. Nothing was downloaded."
+                f"{source}: the hub sent commit {repository.commit}, not the requested one. Nothing was downloaded."
             )
         return repository
 
@@ -102,7 +102,7 @@ class Hub:
         begins = re.match(r"bytes (\d+)-", reply.headers.get("content-range", "")) if reply.status == 206 else None
         if reply.status == 206 and (begins is None or int(begins[1]) != start):
             reply.close()
-            raise InterruptedDownload("the server sent another part of the file")
+            raise InterruptedDownload("the server sent a different part of the file")
         return reply, start if begins else 0
 
     def _get(self, address: str, source: str, headers: Mapping[str, str], commit: str = "") -> HTTPResponse:
@@ -114,7 +114,7 @@ class Hub:
             named = reply.headers.get("x-repo-commit", "")
             if commit and named and named != commit:
                 reply.close()
-                raise DataError(f"{source}: the hub sent commit {named}, another revision. Nothing of it was stored.")
+                raise DataError(f"{source}: the hub sent commit {named}, not the requested one. Nothing was stored.")
             location = reply.headers.get("location") if reply.status in REDIRECTS else None
             if location is None:
                 return self._require_success(reply, source)

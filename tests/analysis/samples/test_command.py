@@ -42,7 +42,7 @@ def test_samples_command_sorts_worst_first_and_missing_values_last(samples: Comm
     assert scores == sorted(scores)
     assert len(ids_in(text)) == 21
     assert set(ids_in(text)[-2:]) == {"error", "unanswerable"}
-    assert "last, because they have no value: 1 not applicable, 1 with a failed answer" in text
+    assert "sorted last, because they have no value: 1 not applicable, 1 with a failed answer" in text
 
 
 def test_samples_command_shows_the_requested_number(samples: Command) -> None:

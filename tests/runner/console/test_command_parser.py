@@ -57,7 +57,7 @@ def test_secret_in_an_argument_is_an_error(
     with pytest.raises(SystemExit, match="2"):
         importlib.import_module(module).main([each.format(SECRET) for each in arguments])
     said = capsys.readouterr()
-    assert "an argument holds the secret of the environment variable MY_API_KEY" in said.err
+    assert "an argument contains the value of the environment variable MY_API_KEY" in said.err
     assert SECRET not in said.out + said.err
 
 

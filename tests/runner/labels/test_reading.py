@@ -191,9 +191,9 @@ class TestCsv:
         ("cell", "problem"),
         [
             ("[" * 100_000, "lists or objects are nested too deeply"),
-            ("[null]", "got a list with other values than strings"),
-            ('["a", {"b": 1}]', "got a list with other values than strings"),
-            ("[NaN]", "got a list with other values than strings"),
+            ("[null]", "got a list with values that are not strings"),
+            ('["a", {"b": 1}]', "got a list with values that are not strings"),
+            ("[NaN]", "got a list with values that are not strings"),
             (f"[{'9' * 5000}]", "a number has too many digits"),
             (r'["\ud83d"]', r"\\ud83d is half of a character"),
         ],

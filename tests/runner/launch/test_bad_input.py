@@ -112,7 +112,8 @@ class TestCommandLine:
         [
             (
                 ["-m", "vector_index=flat,hnsw", "vector_index.oversampling=2,4"],
-                "vector_index.oversampling: no chosen vector_index has this field, only binary, int8, truncated\n",
+                "vector_index.oversampling: no chosen vector_index has this field. Options that have it: binary, "
+                "int8, truncated\n",
             ),
             (
                 ["-m", "reranker=none,lexical", "reranker.dept=5"],
@@ -124,17 +125,18 @@ class TestCommandLine:
             ),
             (
                 ["executor=processes", "executor.partition=gpu"],
-                "executor.partition: executor=processes does not have this field, only slurm\n",
+                "executor.partition: executor=processes does not have this field. Options that have it: slurm\n",
             ),
             (["executor=slurm", "executor.clutser=local"], "executor.clutser: unknown; did you mean executor.cluster?"),
             (["embedder=hashing", "embedder.max_ngrams=3"], "embedder.max_ngrams: unknown; did you mean "),
             (
                 ["-m", "reranker=none,lexical", "reranker.steps.precise.depth=10,20"],
-                "reranker.steps.precise.depth: no chosen reranker has this field, only cascade\n",
+                "reranker.steps.precise.depth: no chosen reranker has this field. Options that have it: cascade\n",
             ),
             (
                 ["-m", "examples=none", "examples.dataset.samples=x"],
-                "examples.dataset.samples: examples=none does not have this field, only from_dataset, ",
+                "examples.dataset.samples: examples=none does not have this field. Options that have it: "
+                "from_dataset, ",
             ),
             (
                 ["reranker=cascade", "reranker.steps.light.depht=5"],
@@ -307,7 +309,7 @@ class TestData:
     def test_corpus_without_text_is_rejected(self, refused: Refusal, root: Path) -> None:
         write_crud_rag(root, corpus={"part_1": ["", "  "]})
         error = refused(*crud(root, "dataset.add_gold=false"))
-        assert "the corpus has no document with text (2 empty ones)" in error
+        assert "no document of the corpus has text (2 empty ones)" in error
 
     def test_empty_crud_documents_are_counted_and_skipped(self, root: Path, tmp_path: Path) -> None:
         write_crud_rag(root, corpus={**CORPUS, "part_3": ["", "   "]})
@@ -328,7 +330,9 @@ class TestData:
 
     def test_gold_of_another_corpus_is_rejected(self, refused: Refusal, root: Path) -> None:
         write_omnieval(root, items={FINANCE_FILE: [item(relevant_node=["node-99"])]}, nodes=NODES)
-        assert "its gold is not in the corpus: none of its 1 documents, such as 'node-99'" in refused(*omnieval(root))
+        assert "the gold belongs to another corpus: none of its 1 documents, such as 'node-99'" in refused(
+            *omnieval(root)
+        )
 
     def test_data_error_is_a_single_line(self, refused: Refusal, root: Path) -> None:
         assert len(refused(*crud(root)).strip().splitlines()) == 1

@@ -359,7 +359,7 @@ class TestRefused:
     ) -> None:
         (cell,) = cells_of(tmp_path, server, *RACE, models=("m90",))
         assert run_small(tmp_path, (*cell, "repeat=0"), (*cell, "repeat=1")) == 2
-        assert "race: the leaderboard averages draws of repeat" in capsys.readouterr().err
+        assert "race: the leaderboard averages the draws of repeat" in capsys.readouterr().err
 
     def test_race_without_a_language_model_runs_to_its_end(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]

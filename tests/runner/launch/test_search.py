@@ -243,7 +243,7 @@ class TestReaders:
         assert main(["report", folder]) == 0
         text = (sweep.folder / "report.md").read_text(encoding="utf-8")
         assert mark in text
-        assert "What each axis brings" not in text
+        assert "Effect of each axis" not in text
 
     def test_analyses_of_random_draws_are_marked_and_not_refused(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]

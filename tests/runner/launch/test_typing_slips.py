@@ -89,11 +89,11 @@ def test_deletion_override_is_not_a_stray_word() -> None:
         ),
         (
             "hydra.sweep.subdir=/else/where",
-            "hydra.sweep.subdir: got '/else/where', expected a folder within that of the sweep",
+            "hydra.sweep.subdir: got '/else/where', expected a folder inside the sweep's folder",
         ),
         (
             "hydra.sweep.subdir=../where",
-            "hydra.sweep.subdir: got '../where', expected a folder within that of the sweep",
+            "hydra.sweep.subdir: got '../where', expected a folder inside the sweep's folder",
         ),
         (
             "hydra.sweep.dir=else/where",

@@ -25,7 +25,7 @@ def plan(folder: Path, texts: dict[str, str], question: str, *overrides: str) ->
 def test_parts_for_another_language_are_named_with_the_fix(tmp_path: Path) -> None:
     shown = plan(tmp_path, ENGLISH, "When was the bridge opened?", "llm=scripted")
     assert "jsonl: 1 document, 1 sample in English" in shown
-    assert "the texts look English, and these are made for others:" in shown
+    assert "the texts look English, but these components are made for other languages:" in shown
     for misfit in ("metrics (Bleu)", "metrics (JiebaWords)", "prompt (PromptByKind)", "retriever (RjiebaWords)"):
         assert misfit in shown
     assert "Add language=en" in shown
@@ -43,7 +43,7 @@ def test_language_switch_resolves_the_language_hint(
 
 def test_active_language_switch_is_not_suggested(tmp_path: Path) -> None:
     shown = plan(tmp_path, ENGLISH, "When was the bridge opened?", "language=en", "retriever=arms")
-    assert "made for others: retriever (CharacterBigrams). Choose other ones, unless this is intended." in shown
+    assert "made for others: retriever (CharacterBigrams). Choose others, unless this is intended." in shown
 
 
 def test_language_hint_names_metrics_left_in_the_old_language(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_english_words_are_reported_for_chinese_texts(tmp_path: Path) -> None:
     shown = plan(
         tmp_path, {"a": "大桥于1932年通车，是全国最古老的桥之一。"}, "大桥是什么时候通车的？", "tokenizer=english"
     )
-    assert "the texts look Chinese, and these are made for others:" in shown
+    assert "the texts look Chinese, but these components are made for other languages:" in shown
     assert "EnglishStems" in shown
 
 

@@ -237,7 +237,7 @@ def test_leaderboard_names_dependent_axes_without_a_column() -> None:
     cells = [replace(each, axes={**each.axes, "reranker": f"of {each.cell_id}", **SAME}) for each in CELLS]
     lines = render(cells).splitlines()
     assert lines[1].split()[:3] == ["cell", "retriever", HEADLINES[0]]
-    assert lines[-1] == "changes together with another column: reranker"
+    assert lines[-1] == "without a column, because they change together with another axis: reranker"
     assert "fixed in this sweep: top_k=5, llm=extractive" in lines, (
         "no settings of components, and none that do nothing"
     )

@@ -137,13 +137,13 @@ def test_folder_name_invalid_for_mlflow_is_rejected_before_any_work(tmp_path: Pa
     folder.mkdir()
     refused = run_command(folder, *SMALL, *RANKING_ONLY, "llm=none", "run.progress=false", "run.workers=1")
     assert refused.returncode == 2
-    assert f"tracking.uri: MLflow would open another file than {folder}/mlflow.db" in refused.stderr
+    assert f"tracking.uri: MLflow would open a file other than {folder}/mlflow.db" in refused.stderr
     assert not list(folder.rglob("*.parquet"))
     assert [path.name for path in tmp_path.iterdir()] == [name]
     assert run_command(folder, *SMALL, *RANKING_ONLY, "llm=none", *QUIET).returncode == 0
     logging = run_command(folder, "latest", module="runner.track")
     assert logging.returncode == 2
-    assert f"--uri: MLflow would open another file than {folder}/mlflow.db" in logging.stderr
+    assert f"--uri: MLflow would open a file other than {folder}/mlflow.db" in logging.stderr
 
 
 def test_mlflow_tables_escape_formulas_and_tags(tmp_path: Path) -> None:

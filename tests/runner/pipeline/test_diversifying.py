@@ -49,7 +49,7 @@ def test_redundant_hits_are_dropped_and_counted(tmp_path: Path, capsys: pytest.C
     (plain,) = cells_in(tmp_path, "plain")
     assert plain.steps == {}
     assert run(tmp_path, "diversity=near_duplicates") == [["a", "c"], ["c"]]
-    line = "diversity: 1 of 4 hits say what a better one says, and were left out"
+    line = "diversity: 1 of 4 hits repeated a better hit, and were dropped"
     (cell,) = cells_in(tmp_path, "diversity=near_duplicates")
     assert cell.steps == {"diversity": {"n_hits": 4, "n_dropped": 1, "n_samples_with_fewer": 1, "line": line}}
     assert line in capsys.readouterr().out

@@ -133,7 +133,7 @@ class TestInASweep:
         assert run_small(tmp_path, (*options, "filter=metadata")) == EXIT_OK
         assert [hit["document_id"] for own in samples_in(tmp_path) for hit in own["retrieved"]] == ["north0", "south2"]
         (cell,) = cells_in(tmp_path)
-        line = "filter: 2 to 4 of 4 documents may be found; 1 of 2 samples have gold, and none that may be"
+        line = "filter: 2 to 4 of 4 documents may be found; 1 of 2 samples have gold only in other documents"
         assert cell.steps["filter"] == {
             "n_documents": 4, "n_allowed_min": 2, "n_allowed_max": 4, "n_samples_without_documents": 0,
             "n_samples_without_hits": 0, "n_samples_without_gold": 1, "line": line,

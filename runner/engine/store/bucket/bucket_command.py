@@ -88,8 +88,8 @@ def _prune(maintenance: BucketMaintenance, console: Console, options: argparse.N
         is_one = leased.n_runs == 1
         running, needs = ("a sweep is", "it needs") if is_one else (f"{leased.n_runs:,} sweeps are", "they need")
         console.print(
-            f"{running} running: we keep {len(old_results) - len(chosen)} results that {needs}, all replies and all "
-            "scores of pairs"
+            f"{running} running, so prune keeps {len(old_results) - len(chosen)} results that {needs}, all replies and "
+            "all scores of pairs"
         )
     else:
         leftovers += [each for each in _prunable_by_age(maintenance, options.stage) if each.modified <= cutoff]

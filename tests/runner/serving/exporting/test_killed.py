@@ -143,7 +143,7 @@ def test_prune_reports_an_abandoned_export_and_a_dry_run_keeps_it(
     for option, said in (("--dry-run", "would remove"), ("--older-than-days=9", "removed")):
         assert prune(folder, option) == 0
         told = capsys.readouterr().out
-        assert f"left by a killed export: {out.parent / name} (" in told
+        assert f"left behind by a killed export: {out.parent / name} (" in told
         assert f"{said} 0 results, 0 B, and 1 leftovers of killed runs" in told
     assert (hidden(out.parent), n_links(folder)) == ([], before)
 
@@ -182,9 +182,7 @@ def test_prune_names_leftovers_without_a_record(
     with caplog.at_level(logging.WARNING):
         write_folder(cells[SMALL], tmp_path / "W")
     assert f"{tmp_path / '.W.a_b3c4d5'}: an export by an earlier version left it. Remove it unless" in caplog.text
-    assert (
-        "python -m runner.store --store-dir '/another store' prune removes it if that export was killed" in caplog.text
-    )
+    assert "python -m runner.store --store-dir '/another store' prune removes it" in caplog.text
     assert len(hidden(tmp_path)) == 2
 
 

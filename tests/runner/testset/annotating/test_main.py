@@ -77,9 +77,7 @@ def test_repeated_import_of_the_same_files_is_already_done(
     capsys.readouterr()
     assert annotate(*again) == 0
     key = read_testset(tmp_path / "new").key
-    assert (
-        capsys.readouterr().out == f"already done: version {key[:12]} is in {tmp_path / 'new'}, and nothing differs\n"
-    )
+    assert capsys.readouterr().out == f"up to date: {key[:12]} is in {tmp_path / 'new'}\n"
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "new").iterdir()} == before
 
 

@@ -190,7 +190,10 @@ def test_references_that_look_like_lists_survive_the_sheet(tmp_path: Path) -> No
         ({"references": ""}, "no answer is left"),
         ({"references": '["1932", "In 1932"'}, "the column 'references' cannot be read"),
         ({"references": "[“1932”, “In 1932”]"}, "the column 'references' cannot be read"),
-        ({"references": "[null]"}, "the column 'references' cannot be read: got a list with other values than strings"),
+        (
+            {"references": "[null]"},
+            "the column 'references' cannot be read: got a list with values that are not strings",
+        ),
         (
             {"references": "[" * 100_000},
             "the column 'references' cannot be read: lists or objects are nested too deeply",
