@@ -67,15 +67,16 @@ def _versions_note(family: Family) -> str:
     """Return a note if documents or samples of a data set were changed between the cells."""
     cells = [cell for standing in family.standings for cell in standing.cells]
     names = {str(cell.dataset.get("name")) for cell in cells}
-    versions = {cell.dataset["key"] for cell in cells if cell.dataset.get("key")}
-    if len(names) > 1 or len(versions) < 2 or len({str(cell.axes.get("parser")) for cell in cells}) > 1:
+    versions = {(str(cell.axes.get("parser")), cell.dataset["key"]) for cell in cells if cell.dataset.get("key")}
+    n_versions = max(Counter(parser for parser, _ in versions).values(), default=0)
+    if len(names) > 1 or n_versions < 2:
         return ""
-    note = f"The cells have {len(versions)} versions of {names.pop()} ({DATA_KEY})."
+    note = f"The cells have {n_versions} versions of {names.pop()} ({DATA_KEY})."
     if distinguishing_labels(cells) is Labels.SPANS:
-        return f"{note} Samples with other gold or references are left out."
+        return f"{note} Samples with another history, gold or references are left out."
     return (
-        f"{note} Samples with other gold documents or references are left out. Changed spans of gold and changed "
-        "documents may explain part of a difference."
+        f"{note} Samples with another history, gold documents or references are left out. Changed spans of gold and "
+        "changed documents may explain part of a difference."
     )
 
 

@@ -184,11 +184,13 @@ def _show(form: str, baseline: Baseline, cell: CellResult, checks: Sequence[Chec
     for row in checks:
         console.print(escape(f"{row.verdict.upper()}: {row.reason}."))
     keys = [axes.get(results.DATA_KEY) for axes in (baseline.axes, cell.axes)]
-    if keys[0] != keys[1] and None not in keys and not has_same_corpus(baseline, cell):
-        console.print(
-            f"the data set has changed since the baseline ({results.DATA_KEY}): changed spans of gold and changed "
-            "documents may explain part of a gain or loss"
+    if keys[0] != keys[1] and None not in keys:
+        reach = (
+            "changed conditions and given passages may explain part of a gain or loss"
+            if has_same_corpus(baseline, cell)
+            else "changed spans of gold and changed documents may explain part of a gain or loss"
         )
+        console.print(f"the data set has changed since the baseline ({results.DATA_KEY}): {reach}")
     if n_new := max(row.n_new for row in checks):
         samples = "1 sample is" if n_new == 1 else f"{n_new:,} samples are"
         console.print(f"[dim]{samples} not part of the baseline and not compared[/]")
@@ -307,7 +309,7 @@ def _pair(name: str, before: BaselineMetric, sweep: LoadedSweep, cell: CellResul
 def _reason(sample: SampleId, rows: Mapping[SampleId, int], states: Sequence[str], ids: Collection[str]) -> str:
     if sample in rows:
         return str(states[rows[sample]])
-    return "with another question, gold or references" if sample.id in ids else "not in this cell"
+    return "with another question, history, gold or references" if sample.id in ids else "not in this cell"
 
 
 def _check(pair: Pair, comparison: Comparison, p: float, margin: float, alpha: float) -> Check:

@@ -33,7 +33,7 @@ Combine = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 FolderOf = Callable[[CellResult], Path]
 
 NOT_THERE = "not in this cell"
-OTHER_LABELS = "with other gold or references"
+OTHER_LABELS = "with another history, gold or references"
 
 
 @dataclass(frozen=True)
@@ -190,9 +190,9 @@ def common_samples(cells: Sequence[CellResult], folder_of: FolderOf, metric: str
     """Read the samples of the cells, each from the folder that `folder_of` returns.
 
     A sample of another data set, or with another question, is a different one, even with the same id. So is one with
-    other references or gold documents, if the cells' data differ, or with other spans of gold in the same corpus. If
-    not all cells have samples in common, the first cell stays, and the others join in the order of their number of
-    values. Raises DataError if a file cannot be read or lacks the metric.
+    another history, references or gold documents, if the cells' data differ, or with other spans of gold in the same
+    corpus. If not all cells have samples in common, the first cell stays, and the others join in the order of their
+    number of values. Raises DataError if a file cannot be read or lacks the metric.
     """
     return SampleReader(folder_of, metric).common(cells, subset)
 

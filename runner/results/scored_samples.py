@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 class Key(NamedTuple):
     """Identity of a sample.
 
-    `labels` is a hash of its gold documents and references, and `spans` one of its places of gold in these documents.
-    They are "" if they were not read.
+    `labels` is a hash of its kind, history, references and gold documents, and `spans` one of its places of gold in
+    these documents. They are "" if they were not read.
     """
 
     dataset: str
@@ -42,7 +42,9 @@ class Labels(Enum):
 
     NONE = "none"
     DOCUMENTS = "documents"
-    """References and gold documents. Another parser moves spans, so that they cannot be compared between corpora."""
+    """Kind, history, references and gold documents. Another parser moves spans, so that they cannot be compared between
+    corpora.
+    """
     SPANS = "spans"
     """All of the above, and the characters of the documents that are gold."""
 
@@ -50,7 +52,7 @@ class Labels(Enum):
 _ROUNDING = 1e-6
 """Tolerance for means that were summed in another order."""
 
-_LABELS = ["references", "answer_parts", "answerable", "gold"]
+_LABELS = ["kind", "history", "references", "answer_parts", "answerable", "gold"]
 _IDENTITY = ["id", "question", "subset", "topic", "task"]
 
 
@@ -169,7 +171,9 @@ def read_scored(
 def _hash_labels(row: dict[str, Json]) -> str:
     units = [[unit["document_id"], unit["grade"], unit.get("one_of") or 0] for unit in row.get("gold") or ()]
     texts = [row.get("references") or [], row.get("answer_parts") or []]
-    return _hash([*texts, row.get("answerable") is not False, sorted(units, key=str)])
+    # With given passages, a sample with gold is unanswerable in the cells whose prompt lacks the gold.
+    answerable = bool(units) or row.get("answerable") is not False
+    return _hash([*texts, answerable, sorted(units, key=str), row.get("kind"), row.get("history")])
 
 
 def _hash_spans(row: dict[str, Json]) -> str:
@@ -242,7 +246,8 @@ def _read(folder: Path, needed: Sequence[str], optional: Sequence[str]) -> "pa.T
                 f"{path}: has no column {missing[0]!r}, as another version wrote it. Run the sweep's command "
                 "again: finished work is cached."
             )
-        return read_columns(file, [*required, *(name for name in optional if name in columns)])
+        there = [name for name in optional if name in columns]
+        return read_columns(file, list(dict.fromkeys([*required, *there])))
 
 
 def _asked_questions(histories: Sequence[str], questions: Sequence[str]) -> list[list[str]]:

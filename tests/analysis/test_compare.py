@@ -370,14 +370,14 @@ class TestText:
         sizes = sorted(row.detectable for row in found.rows if row.detectable is not None)
         assert sizes == []
         few = replace(found, alpha=0.2)
-        assert "Too few groups of samples (6, worth 5 of equal size) to tell." in text_of(few)
+        assert "Too few groups of samples (6, effectively 5) to tell." in text_of(few)
 
     def test_text_reports_the_effective_number_of_unequal_groups(self, tmp_path: Path) -> None:
         scores = np.random.default_rng(0).uniform(size=(2, 59))
         text = text_of(family(tiny_sweep.write(tmp_path, _of_a_large_group(scores)), test=TEST))
-        assert "over 59 samples in 20 independent groups, effectively 2 of equal size" in text
-        assert "(20 groups, worth 2 of equal size: too few for asymptotic theory)" in text
-        assert "Too few groups of samples (20, worth 2 of equal size) to tell." in text
+        assert "over 59 samples in 20 independent groups, effectively 2" in text
+        assert "(20 groups, effectively 2: too few for asymptotic theory)" in text
+        assert "Too few groups of samples (20, effectively 2) to tell." in text
 
     def test_text_omits_the_few_groups_warning_if_small_groups_decide(self, tmp_path: Path) -> None:
         """The two cells are equal in the large group and differ in nine small groups."""
@@ -389,7 +389,7 @@ class TestText:
 
     def test_text_reports_sample_counts_and_left_out_samples(self, sweep: Path) -> None:
         lines = text_of(family(sweep)).splitlines()
-        assert "over 7 of 8 samples in 6 independent groups, effectively 5 of equal size" in lines
+        assert "over 7 of 8 samples in 6 independent groups, effectively 5" in lines
         assert "excluded because of b4b4b4b4: 1 with a failed answer" in lines
         assert "dataset.groups" not in text_of(family(sweep))
 

@@ -32,7 +32,7 @@ def test_effects_with_few_groups_report_no_noise_share(sweep: Path, capsys: pyte
     lines = lines_of(sweep, capsys)
     name, _, corrected, interval, *_ = lines[2].split()
     assert (name, corrected, interval) == ("retriever", "–", "–")
-    said = "6 independent groups, effectively 5 of equal size: too few to tell how much of a share is noise"
+    said = "6 independent groups, effectively 5: too few to tell how much of a share is noise"
     assert any(line.startswith(said) for line in lines)
 
 

@@ -106,7 +106,7 @@ def test_gate_does_not_compare_samples_with_corrected_references(
     references = ["corrected", *["an answer"] * (N - 1)]
     after = sweep_of(tmp_path / "after", *values_around(0.2, 2), references=references)
     assert main(["gate", str(after), "--baseline", str(before)]) == 3
-    assert "could not be compared: 1 with another question, gold or references" in capsys.readouterr().out
+    assert "could not be compared: 1 with another question, history, gold or references" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("key", "is_said"), [("1f", True), ("0e", False)])
@@ -137,8 +137,8 @@ def test_gate_compares_spans_of_gold_in_the_same_corpus(
     after = written("after", "k2", corpus, [40, *starts[1:]])
     assert main(["gate", str(after), "--baseline", str(file)]) == code
     out = capsys.readouterr().out
-    assert ("could not be compared: 1 with another question, gold or references" in out) is (code == 3)
-    assert ("the data set has changed since the baseline" in out) is is_said
+    assert ("could not be compared: 1 with another question, history, gold or references" in out) is (code == 3)
+    assert ("changed spans of gold and changed documents" in out) is is_said
 
 
 def test_gate_counts_samples_that_the_baseline_lacks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

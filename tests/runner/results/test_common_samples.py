@@ -30,7 +30,9 @@ def test_joined_values_are_matched_by_sample_id(tmp_path: Path) -> None:
     assert (found.n, found.n_known, found.left_out_differ) == (8, 8, False)
 
 
-@pytest.mark.parametrize(("key", "n", "left_out"), [("new", 6, {"with other gold or references": 2}), ("old", 8, {})])
+@pytest.mark.parametrize(
+    ("key", "n", "left_out"), [("new", 6, {"with another history, gold or references": 2}), ("old", 8, {})]
+)
 def test_samples_with_corrected_references_are_others(
     key: str, n: int, left_out: dict[str, int], tmp_path: Path
 ) -> None:
@@ -72,6 +74,10 @@ def test_gold_spans_and_absent_alternatives_do_not_tell_samples_apart() -> None:
     row = {"references": ["so"], "answer_parts": [], "answerable": True, "gold": [unit]}
     moved = {**row, "gold": [{**unit, "start": 5, "end": 11, "one_of": 0}]}
     assert _hash_labels(row) == _hash_labels(moved)
+    without_gold_in_prompt = {**row, "answerable": False}
+    assert _hash_labels(row) == _hash_labels(without_gold_in_prompt), "with given passages, a property of the cell"
+    assert _hash_labels({**row, "gold": []}) != _hash_labels({**without_gold_in_prompt, "gold": []})
+    assert _hash_labels(row) != _hash_labels({**row, "history": '[{"question": "a", "answer": "b"}]'})
     for changed in ({**unit, "document_id": "d2"}, {**unit, "grade": 2}, {**unit, "one_of": 1}):
         assert _hash_labels(row) != _hash_labels({**row, "gold": [changed]})
 
