@@ -50,7 +50,7 @@ def write_notebooks(folder: Path, sweep: str = "") -> list[Path]:
     files = {folder / f"{number}_{name}.ipynb": name for number, name in enumerate(NOTEBOOKS, start=1)}
     terminal.make_folder(folder, "--out")
     if existing := [file for file in files if file.exists()]:
-        raise DataError(f"{existing[0]}: exists already and may contain your work. Choose another --out.")
+        raise DataError(f"{existing[0]}: already exists and may contain your work. Choose another --out.")
     notebooks = {file: read_notebook(name, sweep) for file, name in files.items()}
     import nbformat
 

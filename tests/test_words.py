@@ -194,7 +194,7 @@ def test_messages_give_a_remedy_in_its_own_sentence() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "out: exists already; choose another path",
+        "out: already exists; choose another path",
         "a set differs; to change it, use import",
         "no key; set it (export K)",
         "float16 overflows in some models: try bfloat16",

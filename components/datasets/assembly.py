@@ -48,7 +48,7 @@ def assemble(
         raise DataError(f"{source}: no samples were found. Check the subsets and the files.")
     if not len(remaining):
         raise DataError(
-            f"{documents_source or source}: no document of the corpus has text ({len(documents)} documents, all empty)"
+            f"{documents_source or source}: no document of the corpus has text ({len(documents)} empty ones)"
         )
     with_text = [an_id for an_id, text in zip(documents.ids, documents.texts, strict=True) if text.strip()]
     require_unique(with_text, documents_source or source, "document")  # in the order of the files

@@ -73,7 +73,7 @@ def texts_in(cell: str) -> list[str]:
         values = read_value(cell)
     except JSONDecodeError as error:
         if _LIST_OF_TEXTS.match(cell):
-            raise ValueError(f"is not a list of strings ({error}). {_WRITE_LIST}") from error
+            raise ValueError(f"not a list of strings ({error}). {_WRITE_LIST}") from error
         return [cell]
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise ValueError(f"got a list with values that are not strings. {_WRITE_LIST}")

@@ -30,10 +30,10 @@ def rows_of(folder: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -
 def test_best_command_names_cells_for_each_scenario(planted: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = rows_of(planted, capsys)
     assert list(rows) == ["All samples", "create", "read", "topic: bonds", "topic: funds"]
-    assert rows["create"]["may be best"] == "2 of 4"
+    assert rows["create"]["may be the best"] == "2 of 4"
     assert rows["create"]["take"] == "256 · 8"
     assert rows["create"]["mark"] == "*"
-    assert rows["read"]["may be best"] == "all 4"
+    assert rows["read"]["may be the best"] == "all 4"
     assert rows["read"]["take"] == "64 · 2"
     assert rows["read"]["mark"] == ""
 
@@ -44,7 +44,7 @@ def test_best_command_accepts_a_metric_of_a_subset(planted: Path, capsys: pytest
 
 def test_best_command_excludes_no_cell_with_few_samples(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = rows_of(sweep, capsys)
-    assert {row["may be best"] for row in rows.values()} == {"too few samples"}
+    assert {row["may be the best"] for row in rows.values()} == {"too few samples"}
     assert {row["mark"] for row in rows.values() if "mark" in row} <= {""}
 
 

@@ -189,8 +189,8 @@ class TestFamily:
         assert undecided.n_needed == pytest.approx(40 * (undecided.detectable / difference) ** 2, rel=0.1)
         n = estimate(undecided.n_needed)
         assert (
-            f"At the observed differences, it would take it from the best cell would take about {n} questions."
-            in text_of(found)
+            f"At the observed differences, it would take about {n} questions to separate the tied cell from the best "
+            "cell." in text_of(found)
         )
         assert as_record(found)["cells"][0]["n_needed"] == undecided.n_needed
         report = gather_answer(open_source(str(tmp_path / "sweep"), "rouge_l"))
@@ -465,4 +465,4 @@ class TestCommand:
         self, sweep: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert main(["compare", str(sweep), "--metric", "nothing"]) == 2
-        assert capsys.readouterr().err.startswith("nothing: got the metric 'nothing' in overall, expected one of bleu")
+        assert capsys.readouterr().err.startswith("nothing: overall has no metric 'nothing', expected one of bleu")

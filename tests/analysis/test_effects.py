@@ -100,4 +100,4 @@ def test_effects_report_cells_that_differ_only_by_chance(tmp_path: Path, capsys:
     cells = [replace(cell, rouge_l=random.random(8).tolist()) for cell in tiny_sweep.CELLS]
     lines = lines_of(tiny_sweep.write(tmp_path, cells), capsys)
     assert lines[2].count("–") == 2
-    assert any(line.startswith("the cells differ no more than chance would make equal cells differ") for line in lines)
+    assert any(line.startswith("the cells differ no more than equal cells would by chance") for line in lines)

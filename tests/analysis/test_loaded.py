@@ -89,7 +89,7 @@ class TestSweep:
 
     def test_best_cell_by_an_unknown_metric_is_an_error(self, loaded: LoadedSweep) -> None:
         with pytest.raises(
-            DataError, match="got the metric 'rogue_l' in overall, expected one of bleu, hallucination, rouge_l"
+            DataError, match="overall has no metric 'rogue_l', expected one of bleu, hallucination, rouge_l"
         ):
             loaded.cell("best:rogue_l")
         with pytest.raises(DataError, match=r"no cell has a value of any metric$"):
@@ -134,7 +134,7 @@ class TestFindMetric:
         assert find_metric(text, cells) == SubsetMetric(subset, "rouge_l", larger_is_better=True)
 
     def test_unknown_metric_lists_the_known_metrics(self, cells: tuple[CellResult, ...]) -> None:
-        with pytest.raises(DataError, match="got the metric 'rouge' in read, expected one of hallucination, rouge_l"):
+        with pytest.raises(DataError, match="read has no metric 'rouge', expected one of hallucination, rouge_l"):
             find_metric("read:rouge", cells)
 
     def test_unknown_subset_lists_the_known_subsets(self, cells: tuple[CellResult, ...]) -> None:

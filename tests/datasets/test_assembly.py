@@ -41,9 +41,7 @@ def test_empty_documents_are_left_out_and_counted() -> None:
 @pytest.mark.parametrize("texts", [[], [" ", ""]])
 def test_empty_corpus_is_rejected_by_assembly(texts: list[str]) -> None:
     ids = [str(number) for number in range(len(texts))]
-    with pytest.raises(
-        DataError, match=rf"the source: the corpus has no document with text \({len(texts)} empty ones\)"
-    ):
+    with pytest.raises(DataError, match=rf"the source: no document of the corpus has text \({len(texts)} empty ones\)"):
         assembled(Documents(ids, ids, texts))
 
 
@@ -85,7 +83,7 @@ def test_gold_span_outside_its_document_is_rejected(start: int | None, end: int 
 
 def test_gold_in_an_empty_document_suggests_to_omit_the_field() -> None:
     benchmark = assembled(DOCUMENTS, replace(SAMPLE, gold=(Evidence(" "),)))
-    with pytest.raises(DataError, match=r"'s1' names an empty document.*Omit gold.*\"answerable\": false"):
+    with pytest.raises(DataError, match=r"'s1' has a blank document id.*Omit gold.*\"answerable\": false"):
         require_gold_in_corpus(benchmark, "the source")
 
 
@@ -115,7 +113,7 @@ def test_gold_outside_the_corpus_is_rejected_if_required() -> None:
 def test_gold_in_another_unicode_form_is_reported() -> None:
     composed, decomposed = "caf\u00e9.txt", "cafe\u0301.txt"
     documents = Documents([composed], [""], ["text"])
-    with pytest.raises(DataError, match="looks the same is in another Unicode normalization form"):
+    with pytest.raises(DataError, match="looks the same, in another Unicode normalization form"):
         require_gold_in_corpus(assembled(documents, replace(SAMPLE, gold=(Evidence(decomposed),))), "the source")
 
 

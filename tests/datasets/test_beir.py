@@ -158,7 +158,7 @@ class TestLoading:
         assert benchmark.notes["n_gold_units_not_in_corpus"] == 1
 
     def test_qrels_of_another_corpus_are_rejected(self, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match="none of its 1 documents, such as 'absent', exists there"):
+        with pytest.raises(DataError, match="none of its 1 documents, such as 'absent', is in this corpus"):
             load(write(tmp_path, "q1\tabsent\t1\n"))
 
 
@@ -201,8 +201,8 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("qrels", "message"),
         [
-            ("q1\td2\n", r"line 1: got 2"),
-            ("q1 d2 1\n", r"line 1: got 1"),
+            ("q1\td2\n", r"line 1: got 2 columns"),
+            ("q1 d2 1\n", r"line 1: got 1 columns"),
             (QRELS + "q1\td2\thigh\n", "line 5: got the score 'high', expected a whole number"),
             (QRELS + "\nq1\td2\t0.5\n", "line 6: got the score '0.5', expected a whole number"),
             ("query\tdocument\tgrade\n", "line 1: got the score 'grade'"),
@@ -278,9 +278,9 @@ class TestBadInput:
 
     def test_duplicate_beir_ids_are_rejected(self, tmp_path: Path) -> None:
         write_lines(write(tmp_path) / "queries.jsonl", [*QUERIES, QUERIES[0]])
-        with pytest.raises(DataError, match=r"queries\.jsonl, line 3: the query id 'q1' too"):
+        with pytest.raises(DataError, match=r"queries\.jsonl, line 3: the query id 'q1' is already"):
             load(tmp_path)
-        with pytest.raises(DataError, match=r"answers\.jsonl, line 2: the query id 'q1' too"):
+        with pytest.raises(DataError, match=r"answers\.jsonl, line 2: the query id 'q1' is already"):
             load(write(tmp_path, answers=[*ANSWERS, *ANSWERS]))
         (tmp_path / "answers.jsonl").unlink()
         write_lines(write(tmp_path) / "corpus.jsonl", [*CORPUS, CORPUS[0]])

@@ -264,7 +264,7 @@ class TestBadInput:
     def test_crud_files_of_no_bytes_are_errors(self, root: Path) -> None:
         (root / "80000_docs" / "part_1").write_bytes(b"")
         for use in (CrudRag(str(root)).load, CrudRag(str(root)).fingerprint):
-            with pytest.raises(DataError, match=r"80000_docs: the files 'part_1' have no bytes, .* Fetch them again"):
+            with pytest.raises(DataError, match=r"80000_docs: the files 'part_1' are empty, .* Fetch them again"):
                 use()
 
     def test_gaps_between_crud_file_numbers_are_noted(self, root: Path) -> None:
@@ -319,7 +319,7 @@ class TestBadInput:
 
     @pytest.mark.parametrize("corpus", [{"part_1": [""]}, {"part_1": ["", "\u3000"]}])
     def test_empty_crud_corpus_is_rejected(self, tmp_path: Path, corpus: dict[str, list[str]]) -> None:
-        with pytest.raises(DataError, match="the corpus has no document with text"):
+        with pytest.raises(DataError, match="no document of the corpus has text"):
             CrudRag(str(write(tmp_path, corpus=corpus)), add_gold=False).load()
 
     def test_truncated_crud_split_is_rejected(self, root: Path) -> None:

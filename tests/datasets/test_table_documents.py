@@ -161,7 +161,7 @@ def test_columns_without_a_name_are_named_by_number(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("a,b\n1\n", r"line 2: got 1, expected 2"),
+        ("a,b\n1\n", r"line 2: got 1 values, expected 2"),
         ("a,a\n1,2\n", r"two columns are named 'a'"),
         ('a,b\n1,"open\n', r"line 2: unexpected end of data"),
     ],

@@ -29,7 +29,7 @@ def test_earlier_turn_that_is_not_a_sample_is_an_error() -> None:
     first, second, third = talk(*ASKED)
     assert OwnHistory().check_samples([first, second, third]) == []
     (problem,) = OwnHistory().check_samples([first, third])
-    assert "1 of 1 samples with earlier turns have one that is not a sample of the data set" in problem
+    assert "1 of 1 samples with earlier turns have one that is not itself a sample" in problem
     assert "e.g. 'talk2': 'When?'" in problem
     with pytest.raises(ComponentError, match="history=gold"):
         OwnHistory().earlier_turns([second])

@@ -145,7 +145,7 @@ def _accept(options: argparse.Namespace, testset: Testset) -> int:
 
 def _split(options: argparse.Namespace, testset: Testset) -> int:
     if options.out.exists():
-        raise DataError(f"--out: {options.out} exists already. Choose another path.")
+        raise DataError(f"--out: {options.out} already exists. Choose another path.")
     parts = split(testset, _sizes(options.sizes), options.seed)
     abouts = {part.name: {"part": part.name, "seed": options.seed} for part in parts}
     write_testsets(

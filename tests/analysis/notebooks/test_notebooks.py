@@ -181,7 +181,7 @@ def test_notebook_replaces_a_sweep_without_a_metric_of_quality_by_the_demo(
 
 
 def test_notebook_rejects_an_unknown_metric(sweeps: dict[str, Path]) -> None:
-    with pytest.raises(DataError, match="got the metric 'rouge_l'"):
+    with pytest.raises(DataError, match="overall has no metric 'rouge_l'"):
         start.open_sweep(str(sweeps["retrieval"]), "rouge_l")
 
 
@@ -216,7 +216,7 @@ class TestCommand:
         own = tmp_path / "2_compare_cells.ipynb"
         own.write_text("mine")
         assert main(["notebooks", "--out", str(tmp_path)]) == 2
-        assert f"{own}: exists already" in capsys.readouterr().err
+        assert f"{own}: already exists" in capsys.readouterr().err
         assert [file.name for file in tmp_path.iterdir()] == [own.name]
 
     def test_notebooks_command_rejects_a_missing_sweep(

@@ -71,7 +71,7 @@ def test_report_command_rejects_a_missing_sweep_metric_or_folder(
     assert main(["report", str(tmp_path)]) == 2
     assert "no sweep here" in capsys.readouterr().err
     assert main(["report", str(sweep), "--metric", "loudness"]) == 2
-    assert "got the metric 'loudness'" in capsys.readouterr().err
+    assert "overall has no metric 'loudness'" in capsys.readouterr().err
     (tmp_path / "file").write_text("")
     assert main(["report", str(sweep), "--out", str(tmp_path / "file")]) == 2
     assert "cannot be created" in capsys.readouterr().err

@@ -95,7 +95,7 @@ def test_samples_page_has_the_same_content_as_the_terminal(samples: Command, tmp
     [
         (("--class", "rankedlow"), "--class: got 'rankedlow'; did you mean ranked_low?"),
         (("--class", "refused", "--metric", "planted:rouge_l", "--against", "nothing"), "no cell matches"),
-        (("--metric", "elegance"), "got the metric 'elegance'"),
+        (("--metric", "elegance"), "overall has no metric 'elegance'"),
         (("--html", "nowhere/at/all.html"), "cannot be written"),
     ],
 )

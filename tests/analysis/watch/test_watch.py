@@ -113,7 +113,7 @@ class TestTerminal:
         assert main(["watch", str(running), "--once"]) == 0
         shown = capsys.readouterr().out
         assert shown.startswith("tiny running\n")
-        assert "This covers finished cells only" in shown
+        assert "Only finished cells are shown" in shown
         assert "b3b3b3b3b3b3" in shown
 
     def test_watch_appends_lines_to_a_log_until_the_sweep_ends(

@@ -212,7 +212,7 @@ class TestCsv:
     def test_reference_list_that_is_not_json_is_rejected(self, cell: str, tmp_path: Path) -> None:
         path = tmp_path / "labels.csv"
         path.write_text(f"question,references,label:accuracy\nWho?,{cell},1\n", encoding="utf-8")
-        with pytest.raises(DataError, match=r"row 1: the column 'references' cannot be read: no list of texts"):
+        with pytest.raises(DataError, match=r"row 1: the column 'references' cannot be read: not a list of strings"):
             read_labels(path)
 
     @pytest.mark.parametrize("label", ["9" * 5000, f"{'1' * 5000}.0", "-1234567890"])

@@ -1,4 +1,4 @@
-"""Cells whose hits come from an index that exists already."""
+"""Cells whose hits come from an index that already exists."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

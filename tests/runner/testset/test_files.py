@@ -99,7 +99,7 @@ def test_folder_without_a_testset_is_rejected(name: str, message: str, tmp_path:
 
 def test_existing_testset_is_not_overwritten(tmp_path: Path) -> None:
     write_testset(tmp_path, small_set())  # an empty folder is taken
-    with pytest.raises(DataError, match="exists already"):
+    with pytest.raises(DataError, match="already exists"):
         write_testset(tmp_path, small_set())
 
 
@@ -178,7 +178,7 @@ def test_testset_of_another_corpus_or_with_edits_is_not_replaced(
 
 def test_path_that_is_not_a_testset_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "samples.jsonl").write_text("mine")
-    with pytest.raises(DataError, match="contains other files than a test set"):
+    with pytest.raises(DataError, match="contains files than a test set"):
         require_replaceable(tmp_path, ABOUT)
     with pytest.raises(DataError, match="is not a folder"):
         require_replaceable(tmp_path / "samples.jsonl" / "set", ABOUT)

@@ -77,7 +77,7 @@ def test_repeated_import_of_the_same_files_is_already_done(
     capsys.readouterr()
     assert annotate(*again) == 0
     key = read_testset(tmp_path / "new").key
-    assert capsys.readouterr().out == f"up to date: {key[:12]} is in {tmp_path / 'new'}\n"
+    assert capsys.readouterr().out == f"up to date: {tmp_path / 'new'} already has version {key[:12]}\n"
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "new").iterdir()} == before
 
 
@@ -100,7 +100,7 @@ def test_repeated_import_with_a_different_result_is_refused(
         (new / "edits.jsonl").unlink()
     before = {path.name: path.read_bytes() for path in new.iterdir()}
     assert annotate("import", folder, file, "--out", new) == 2
-    assert "exists already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert {path.name: path.read_bytes() for path in new.iterdir()} == before
 
 
