@@ -1,4 +1,4 @@
-"""A bucket for tests: moto's S3 on this machine, in a process of its own, which notes every request."""
+"""A bucket for tests: moto's S3 on this machine, in a separate process that records every request."""
 
 import os
 import threading
@@ -20,7 +20,7 @@ _CONDITIONS = frozenset({"HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH"})
 
 
 class Bucket:
-    """One that is served, at `endpoint`."""
+    """A bucket that is served at `endpoint`."""
 
     def __init__(self, service: Connection) -> None:
         self._service = service
@@ -42,7 +42,7 @@ class Bucket:
 
     @property
     def requests(self) -> list[tuple[str, str]]:
-        """The method and the path of each since the last `forget_requests`, below the bucket."""
+        """Method and path, within the bucket, of each request since the last `forget_requests`."""
         found: list[tuple[str, str]] = self._ask("requests")
         return found
 
@@ -51,15 +51,15 @@ class Bucket:
         self._ask("forget_requests")
 
     def fail_after(self, n_requests: float) -> None:
-        """After so many of those that are noted the service is out of order."""
+        """Let the service fail after `n_requests` recorded requests."""
         self._ask("fail_after", n_requests)
 
     def list_in_pages_of(self, n_keys: int) -> None:
-        """Longer listings come in several parts."""
+        """Split longer listings into pages of `n_keys`."""
         self._ask("list_in_pages_of", n_keys)
 
     def put_in_order(self) -> None:
-        """Nothing is noted any more, nothing fails, and pages are as long as Amazon's."""
+        """Stop recording and failing, and use pages as long as Amazon's."""
         self._ask("put_in_order")
 
     def asked(self) -> Counter[tuple[str, str]]:
@@ -132,7 +132,7 @@ class _Service:
 
 
 def _serve(orders: Connection, address: str, port: int) -> None:
-    """Answers requests by threads, until the other end of `orders` is closed."""
+    """Serve requests in threads until the other end of `orders` is closed."""
     from moto.moto_server.werkzeug_app import MotoRequestHandler
     from werkzeug.serving import make_server
 

@@ -1,4 +1,4 @@
-"""Rules for every test: no network, and one thread per process, because pytest-xdist has a process per core."""
+"""Rules for all tests: no network, and one thread per process, because pytest-xdist runs a process per core."""
 
 import os
 
@@ -6,7 +6,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault(
     "NUMBA_OPT", "0"
 )  # tests run compiled code briefly, so fast compilation matters more than fast code
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # each of the hundreds of commands would compile the project anew
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each of hundreds of commands would compile the project
 
 import gc
 import ipaddress
@@ -141,15 +141,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Blocks the network, unless `-m network` asks for the tests that need it.
+    """Block the network, unless `-m network` selects the tests that need it.
 
-    An audit hook and not a patch of `socket`, which plugins such as pytest-socket undo after every test.
+    We use an audit hook, because plugins such as pytest-socket undo a patch of `socket` after every test.
 
-    Ctrl-C is heard here and in all processes that tests start, also where a shell started the suite in its background.
+    This process and all processes that tests start handle Ctrl-C, even if a shell started the suite in its background.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    if not hasattr(config, "workerinput"):  # the process that the user started, from which the others inherit it
-        folder = TemporaryDirectory(prefix="rag-grid-")  # not among pytest's: paths of sockets are limited
+    if not hasattr(config, "workerinput"):  # only in the process that the user started; the others inherit the variable
+        folder = TemporaryDirectory(prefix="rag-grid-")  # not pytest's: socket paths have a maximum length
         config.add_cleanup(folder.cleanup)
         os.environ[PLACE] = str(Path(folder.name) / "forks")
     if config.option.markexpr != "network":
@@ -158,7 +158,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def make_once(tmp_path_factory: pytest.TempPathFactory) -> MakeOnce:
-    """`make_once(name, make)`: a folder that `make` fills in whichever worker comes first."""
+    """`make_once(name, fill)` returns a folder that `fill` fills in the first worker that needs it."""
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
 
@@ -176,7 +176,7 @@ def make_once(tmp_path_factory: pytest.TempPathFactory) -> MakeOnce:
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """The folder of real public data: $RAG_GRID_SHARED/data, or shared/data beside the repository. Tests that need it
+    """The folder of real public data: $RAG_GRID_SHARED/data, or shared/data next to the repository. Tests that need it
     skip, with the reason, on a machine without it.
     """
     repository = Path(__file__).resolve().parents[1]
@@ -188,7 +188,7 @@ def shared_data() -> Path:
 
 @pytest.fixture(scope="session")
 def planted(make_once: MakeOnce) -> "LoadedSweep":
-    """The sweep of `tests.forensics.planted`: a cell whose model repeats what it reads, one that repeats the question.
+    """The sweep of `tests.forensics.planted`. Its two cells have models that repeat the passages, or the question.
     No test may change it.
     """
     from runner.results.loaded_sweep import load
@@ -231,21 +231,21 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def pytest_sessionfinish() -> None:
-    """Pytest looks five times more for what warns when it is collected; once is enough for all that there is."""
+    """Pytest collects garbage five more times to find objects that warn. Once is enough, so exempt all others."""
     gc.collect()
     gc.freeze()
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are cores: for a seventh of their time tests wait, for servers and other processes."""
+    """Return the number of cores plus one: tests spend a seventh of their time waiting for servers and processes."""
     return (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1) + 1
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests that need a GPU, the network or another's server are off unless `-m` asks for them.
+    """Skip tests that need a GPU, the network or an external server unless `-m` selects them.
 
-    `LOADING` comes first, which keeps it in one process: pytest-xdist gives each worker a part from the beginning to
-    the end, and one that has no more takes over what stands at the end of another's.
+    Tests in `LOADING` run first, which keeps them in one process. pytest-xdist gives each worker a contiguous part, and
+    an idle worker takes tests from the end of another worker's part.
     """
     if config.option.fast:
         slow = [item for item in items if item.nodeid.removeprefix("tests/").startswith((*LOADING, *WHOLE))]
@@ -280,5 +280,5 @@ def _is_this_machine(host: object) -> bool:
 
 @pytest.fixture
 def shortcuts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The test is about shortcuts through private parts of libraries: `make check-plain` takes them here, too."""
+    """Use shortcuts through private parts of libraries in this test, even under `make check-plain`."""
     monkeypatch.delenv(VARIABLE, raising=False)

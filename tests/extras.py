@@ -1,4 +1,4 @@
-"""Skipping tests of optional packages without importing these: what is imported while tests are collected is imported
+"""Skips tests of optional packages without importing the packages. A module that is imported during collection is
 by every worker, whether or not it runs such a test, and torch alone takes seconds.
 """
 

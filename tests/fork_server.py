@@ -1,9 +1,9 @@
-"""python -m tests.fork_server: a process that has loaded what our commands load, and forks one for each that is asked
-for. To load it anew for each of hundreds takes longer than what most of them do.
+"""python -m tests.fork_server: a process that has loaded the modules of our commands, and forks itself for each
+command. For most of the hundreds of commands, loading the modules again would take longer than the command itself.
 
-Standard input is a socket that listens at `PLACE`. Each byte of those who connect comes with three files: where the
-command writes its output and its errors, and a socket that brings the order, a line of JSON, and takes the command's
-process id and exit code, a line each. When nobody is connected any more this process ends; commands that still run go
+Standard input is a socket that listens at `PLACE`. Each byte from a client comes with three file descriptors: two for
+the command's output and errors, and a socket that carries the order, a line of JSON, and takes the command's
+process id and exit code, one line each. This process ends when no client is connected. Running commands continue.
 on.
 """
 
@@ -50,7 +50,7 @@ PRELOADED = (
 
 
 def main() -> None:
-    """Waits for orders. Returns in the process of a command, if that ends otherwise than with an exit code."""
+    """Wait for orders. Returns only in the process of a command that ends without an exit code."""
     _load()
     files = _serve(socket.socket(fileno=os.dup(0)), Path(os.environ[PLACE]))
     if files:
@@ -72,16 +72,16 @@ def _load() -> None:
         tokenizer.token_ends(["词 word"])
     context = fork_or_spawn().get_start_method()
     assert context == "fork", "something that is preloaded brings threads: sweeps in several processes would be slower"
-    gc.freeze()  # no child looks through all this again
+    gc.freeze()  # exempts these objects from garbage collection in the children
 
 
 def lock_of(place: Path) -> Path:
-    """Held by who connects, and by the process when it ends, so that nobody connects to one that ends."""
+    """Return the path of the lock that clients hold to connect, and the server holds to end."""
     return place.with_suffix(".lock")
 
 
 def _serve(listener: socket.socket, place: Path) -> tuple[int, int, socket.socket] | None:
-    """Forks a command for each order: in its process this returns its files, and None in ours when all have gone."""
+    """Fork a command for each order. Returns its files in the child, and None in the server when all clients left."""
     ended, wake = socket.socketpair()
     wake.setblocking(False)
     signal.set_wakeup_fd(wake.fileno())
@@ -142,7 +142,7 @@ def _tell_ends(commands: dict[int, socket.socket]) -> None:
 
 
 def _tell(channel: socket.socket, number: int) -> None:
-    with contextlib.suppress(BrokenPipeError):  # the test is over, and waits for it no more
+    with contextlib.suppress(BrokenPipeError):  # the test has ended and no longer waits for the command
         channel.sendall(f"{number}\n".encode())
 
 
@@ -171,10 +171,10 @@ def _run(output: int, errors: int, talk: socket.socket) -> None:
 
 
 def _leave(code: int) -> None:
-    """Ends as Python does, save that what was loaded is not taken down piece by piece, which takes longer than to fork
-    and most of what commands do.
+    """End as Python does, but skip the destruction of loaded modules, which takes longer than a fork
+    and longer than most commands.
     """
-    threading._shutdown()  # waits for threads that are no daemons
+    threading._shutdown()  # waits for non-daemon threads
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         stream.flush()

@@ -1,4 +1,4 @@
-"""`python -m <module>` as our tests run it: a fork of a process that has loaded everything already.
+"""Runs `python -m <module>` for tests, as a fork of a process that has already loaded all modules.
 
 It is the command all the same: a process of its own with its own arguments, environment, working directory, output,
 signals and exit code. What starting Python itself does, such as where modules are looked for, is for tests that use
@@ -25,7 +25,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 
 
 class _Server:
-    """Our line to the process that forks, which all processes of pytest-xdist share: who comes first starts it."""
+    """A connection to the fork server. All processes of pytest-xdist share the server, and the first one starts it."""
 
     def __init__(self) -> None:
         place = Path(os.environ[PLACE])
@@ -55,14 +55,14 @@ _server = cache(_Server)
 
 
 def stop_server() -> None:
-    """Ends the process that forks, if there is one and nobody else needs it."""
+    """Stop the fork server if it runs and no other process uses it."""
     if _server.cache_info().currsize:
         _server().stop()
         _server.cache_clear()
 
 
 class ForkedCommand:
-    """The part of `subprocess.Popen` that the tests need, for a command in a process group of its own."""
+    """The part of `subprocess.Popen` that the tests need, for a command in a separate process group."""
 
     def __init__(self, module: str, arguments: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
         """Starts it in `folder`."""
@@ -99,7 +99,7 @@ class ForkedCommand:
         return texts[0], texts[1]
 
     def send_signal(self, number: signal.Signals) -> None:
-        """Send a signal to the process alone, not to its group."""
+        """Send a signal only to the process, not to its group."""
         if self.poll() is None:
             os.kill(self.pid, number)
 
@@ -107,7 +107,7 @@ class ForkedCommand:
 def run_forked(
     module: str, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], timeout_s: float
 ) -> "subprocess.CompletedProcess[str]":
-    """Runs a command to its end; kills its whole group if that takes longer. Raises subprocess.TimeoutExpired."""
+    """Run a command to its end. On a timeout, kill its whole group and raise subprocess.TimeoutExpired."""
     process = ForkedCommand(module, arguments, folder, environment)
     try:
         output, errors = process.communicate(timeout_s)

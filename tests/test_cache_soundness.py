@@ -1,4 +1,4 @@
-"""The fuzzer of `benchmarks.cache_soundness` in short form, and that it finds what is wrong."""
+"""A short form of the fuzzer `benchmarks.cache_soundness`, and proof that it finds planted errors."""
 
 import json
 import random

@@ -19,7 +19,7 @@ OPTIONS = sorted(path.relative_to(ROOT) for path in ROOT.glob("*/*.yaml"))
 DATA_WITH_ROOT = ("beir", "crud_rag", "financerag", "multihop_rag", "omnieval", "rgb")
 OF_ENCODER = ("model=owner/name", f"revision={'0' * 40}")
 NEEDED = {
-    "llm/vllm.yaml": ["llm.command=sh"],  # any program that is there
+    "llm/vllm.yaml": ["llm.command=sh"],  # any existing program
     **{f"dataset/{name}.yaml": ["dataset.root=somewhere"] for name in DATA_WITH_ROOT},
     "embedder/llama_index.yaml": [
         "embedder.class_path=llama_index.core.MockEmbedding",

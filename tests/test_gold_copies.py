@@ -1,4 +1,4 @@
-"""Documents that hold gold evidence once more count as the gold."""
+"""Documents that repeat the gold evidence count as gold."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The image is not built here, where no daemon runs. Its files are read, linted, and the commands checked by parts."""
+"""The Docker image. Building it needs a daemon, so its files are linted and each of its commands is checked here."""
 
 import os
 import re

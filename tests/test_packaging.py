@@ -26,7 +26,7 @@ VERSION = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy: a build leaves folders beside its source."""
+    """Return a copy of the repository, because a build leaves folders next to its source."""
     folder = tmp_path_factory.mktemp("source")
     for name in (*PACKAGES, "docs"):
         shutil.copytree(REPOSITORY / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -147,7 +147,7 @@ def test_installed_wheel_runs_the_smoke_preset_in_an_empty_folder(installed: Pat
 
 
 def test_editable_install_is_a_line_in_a_pth_file(source: Path, tmp_path: Path) -> None:
-    """A finder, which setuptools makes by default, would be asked behind empty folders in the working directory."""
+    """Empty folders in the working directory would shadow the packages of a finder, setuptools' default."""
     wheel = build("build_editable", source, tmp_path)
     (path,) = (wheel.read(name).decode() for name in wheel.namelist() if name.endswith(".pth"))
     assert Path(path.strip()).resolve() == source.resolve()

@@ -156,7 +156,7 @@ def as_cells(jobs: tuple[Job, ...], paper: str) -> list[CellResult]:
 
 
 def scores_of(job: Job) -> set[str]:
-    """Names of all that the metrics and the judge compute."""
+    """Return the names of all values that the metrics and the judge compute."""
     cell = CellBuilder().build(job.config)
     return {name for score in (*cell.metrics.scores.values(), *cell.judge.scores.values()) for name in score.names}
 

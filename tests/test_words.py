@@ -96,7 +96,7 @@ class _Texts(NamedTuple):
 
 @cache
 def _texts() -> _Texts:
-    """One look at each file for all tests. The trees are let go, because they are large."""
+    """Read each file once for all tests. Syntax trees are not kept, because they are large."""
     texts = _Texts([], [], [])
     for file in sorted(file for package in PACKAGES for file in (REPOSITORY / package).rglob("*.py")):
         place, code = file.relative_to(REPOSITORY), file.read_text(encoding="utf-8")

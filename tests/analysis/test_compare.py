@@ -1,4 +1,4 @@
-"""The command on a tiny sweep, and what it says."""
+"""The compare command on a tiny sweep, and its output."""
 
 import csv
 import io
@@ -288,7 +288,7 @@ class TestFamily:
 
 
 class TestCellsWithOtherSamples:
-    """The second cell answers like the first, save that it leaves out what both find hard."""
+    """The second cell answers like the first one, except that it leaves out the samples that are hard for both."""
 
     first = replace(tiny_sweep.CELLS[0], rouge_l=[0.2, 0.3, 0.9, 0.8, 0.9, 0.8, 0.9, 0.8])
     second = replace(tiny_sweep.CELLS[1], rouge_l=[None, None, 0.9, 0.8, 0.8, 0.8, 0.9, 0.8])

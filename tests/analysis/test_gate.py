@@ -113,7 +113,7 @@ def test_gate_does_not_compare_samples_with_corrected_references(
 def test_gate_says_that_the_data_changed(
     key: str, is_said: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Edited documents do not tell samples apart, nor do spans of gold in them."""
+    """Edits of documents, or of gold spans in edited documents, do not make samples different."""
     axes: dict[str, Any] = {"retriever": "bm25", "dataset.key": "0e"}
     values = values_around(0.1, 1)
     file = baseline_file(tmp_path, sweep_of(tmp_path / "before", *values, facts={"axes": axes}))

@@ -1,4 +1,4 @@
-"""A finished cell whose `cell.json` was deleted: no command takes the next best cell in silence."""
+"""A finished cell whose `cell.json` was deleted: no command silently takes the next best cell."""
 
 from pathlib import Path
 

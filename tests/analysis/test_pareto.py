@@ -14,7 +14,7 @@ def rows_of(folder: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -
 
 
 def test_pareto_adds_tokens_of_prompts_and_completions(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A sample takes 210 or 810 tokens. Tokens of a judge are no cost of the pipeline."""
+    """A sample takes 210 or 810 tokens. Tokens of a judge are not a cost of the pipeline."""
     rows = rows_of(sweep, capsys)
     assert rows[0] == "rouge_l of all samples against tokens per sample".split()
     assert rows[2] == ["a1a1a1a1", "bm25", "2", "210", "0.2286", "dominated", "by", "b3b3b3b3"]
@@ -30,7 +30,7 @@ def test_pareto_counts_the_tokens_of_an_asking_reranker(tmp_path: Path, capsys: 
 
 
 def test_pareto_compares_cells_on_common_samples(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The expensive cell has the higher mean of its own samples, because it fails on hard questions."""
+    """The expensive cell has the higher mean over its own samples, because it fails on hard questions."""
     cheap = replace(tiny_sweep.CELLS[2], rouge_l=[0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.1])
     dear = replace(tiny_sweep.CELLS[3], rouge_l=[0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85, None])
     rows = rows_of(tiny_sweep.write(tmp_path, [cheap, dear]), capsys)

@@ -1,4 +1,4 @@
-"""The printed numbers: all of them, as printed; and which cells stand beside which rows."""
+"""Published numbers: all of them are reproduced as printed, and cells are matched with the right rows."""
 
 import csv
 import os
@@ -58,7 +58,7 @@ def cell(name: str = "x", config: dict[str, Any] | None = None, **axes: Any) -> 
 
 
 def beside(table: str, *cells: CellResult) -> dict[str, str]:
-    """Cell id -> the row that it stands beside."""
+    """Return the row next to each cell, by cell id."""
     pairs = published.pair(published.read_table(table), cells).pairs
     return {pair.cell.cell_id: " ".join(level for _, level in pair.row) for pair in pairs}
 

@@ -16,7 +16,7 @@ CUT = AnswerState.TRUNCATED
 
 
 def result_of(*replies: tuple[AnswerState, str], inquiry: Inquiry[str] = INQUIRY) -> str | UnreadableReply:
-    """The result of replies in turn."""
+    """Return the result if the model gives these replies one after another."""
     left = list(replies)
 
     def ask(requests: Sequence[Request]) -> list[Answer]:

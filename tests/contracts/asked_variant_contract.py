@@ -1,4 +1,4 @@
-"""The contract of every query variant that asks a language model."""
+"""The contract of every query variant that uses a language model."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,12 +12,12 @@ SAMPLES = (PLAIN, TALK, replace(PLAIN, id="s3", question="What is {n} of {questi
 
 
 class AskedVariantContract(ComponentContract):
-    """Contract of variants that ask."""
+    """Contract of query variants that use a language model."""
 
     component: AskedVariant
 
     def reply(self, request: Request) -> str:
-        """A reply that can be read, to a request of the component."""
+        """Return a readable reply to a request of the component."""
         raise NotImplementedError
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:

@@ -26,7 +26,7 @@ class AskingGateContract(ComponentContract):
 
     @abstractmethod
     def reply(self, request: Request) -> str:
-        """A readable reply to any request of the gate, by its messages alone."""
+        """Return a readable reply to any request of the gate, based only on its messages."""
 
     def verdicts(self, drafts: Sequence[Draft]) -> tuple[list[GateVerdict], ScriptedJudge]:
         ask = ScriptedJudge(self.reply)

@@ -37,7 +37,7 @@ OVERLAPS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.95)
 
 
 def documents_of(*texts: str) -> Documents:
-    """A corpus whose texts alone matter."""
+    """Return a corpus in which only the texts matter."""
     return Documents(tuple(f"d{i:02}" for i in range(len(texts))), ("",) * len(texts), texts)
 
 

@@ -46,7 +46,7 @@ class CompressorRules(ComponentContract, ABC):
 
 
 class CompressorContract(CompressorRules):
-    """Contract of compressors that ask no language model."""
+    """Contract of compressors without a language model."""
 
     component: Compressor
 
@@ -65,13 +65,13 @@ class CompressorContract(CompressorRules):
 
 
 class AskingCompressorContract(CompressorRules):
-    """Contract of compressors that ask a language model."""
+    """Contract of compressors that use a language model."""
 
     component: AskingCompressor
 
     @abstractmethod
     def reply(self, request: Request) -> str:
-        """A reply that can be read, to a request of the component."""
+        """Return a readable reply to a request of the component."""
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
         """Answer as the asking service does."""

@@ -24,12 +24,12 @@ QUERIES = ("西湖在哪里？", "银行利率", "", "！？", "completely unrel
 
 
 class EmbedderContract(ComponentContract):
-    """Contract of embedders. They are state on whole documents, so whatever is embedded, the fit is the same."""
+    """Contract of embedders. They are fitted on whole documents, so the fit does not depend on what is embedded."""
 
     component: Embedder
 
     def embed(self, texts: Sequence[str], corpus: Sequence[str] = CORPUS) -> tuple[EmbedderState, Passages]:
-        """Return what is learned from the corpus, and the texts as passages."""
+        """Return the state that the embedder learns from the corpus, and the texts as passages."""
         table = term_table(corpus, self.component.tokenizer)
         return self.component.fit(passages(corpus, table)), queries_for(texts, self.component.tokenizer, table)
 

@@ -1,4 +1,4 @@
-"""The contract of every chooser of examples."""
+"""The contract of every component that chooses examples."""
 
 import numpy as np
 
@@ -29,7 +29,7 @@ POOL = (
 
 
 class ExamplesContract(ComponentContract):
-    """Contract of choosers of examples."""
+    """Contract of components that choose examples."""
 
     component: Examples
 

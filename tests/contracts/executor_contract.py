@@ -1,4 +1,4 @@
-"""The contract of every executor, whatever places it starts for stages."""
+"""The contract of every executor, whatever kind of workers it starts."""
 
 from pathlib import Path
 from typing import Any, ClassVar

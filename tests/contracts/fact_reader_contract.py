@@ -18,7 +18,7 @@ class FactReaderContract(ComponentContract):
 
     @abstractmethod
     def reply(self, fact: Fact) -> str:
-        """A reply that states this fact alone."""
+        """Return a reply that states only this fact."""
 
     def read(self, texts: Sequence[str] = TEXTS, titles: Sequence[str] = TITLES) -> list[FactsOfChunk]:
         """The outcomes, if the model states a fact about each text."""

@@ -1,4 +1,4 @@
-"""The contract of every gate that asks no model."""
+"""The contract of every gate that uses no model."""
 
 from components.testset.protocols import DraftGate, SourceCorpus
 from components.testset.records import Draft, VerdictState

@@ -13,7 +13,7 @@ MAX_PASSAGES = 6
 
 
 def task(n_passages: int, name: str = "s", question: str = "西湖{answer}在哪里？") -> AnswerTask:
-    """A question with so many passages, "passage 1" and so on."""
+    """Return a question with `n_passages` passages: "passage 1" and so on."""
     sample = Sample(name, "qa", Kind.QA, question, references=("参考答案",))
     return AnswerTask(sample, tuple(Passage(f"passage {n} {{question}}") for n in range(1, n_passages + 1)))
 
@@ -29,14 +29,14 @@ def passage_numbers(request: Request) -> list[int]:
 
 
 class Model:
-    """Answers as a function of the request says, and remembers what it was asked, call by call."""
+    """Answers with `reply(request)`, and records the requests of each call."""
 
     def __init__(self, reply: Callable[[Request], str | Answer] = lambda request: f"answer to {request.id}") -> None:
         self._reply = reply
         self.calls: list[list[Request]] = []
 
     def __call__(self, requests: Sequence[Request]) -> list[Answer]:
-        """Answer as the asking service does."""
+        """Answer as the runner's `Asker` does."""
         assert len({request.id for request in requests}) == len(requests)
         self.calls.append(list(requests))
         return [self._answer(request) for request in requests]

@@ -12,7 +12,7 @@ _NONE = np.zeros(0, dtype=np.int32)
 
 
 class HeaderContract(ComponentContract):
-    """Contract of headers that are a single writer and ask nobody."""
+    """Contract of headers with a single writer and without a model."""
 
     component: Header
 

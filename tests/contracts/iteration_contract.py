@@ -25,7 +25,7 @@ class IterationContract(ComponentContract):
 
     @abstractmethod
     def reply(self, request: Request) -> str:
-        """A reply that asks for a further search, to a request about one."""
+        """Return a reply that requests another search."""
 
     def trails(self) -> list[SearchTrail]:
         return [replace(trail, steps=(*self.first, *trail.steps)) for trail in TRAILS]

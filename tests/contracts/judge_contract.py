@@ -42,7 +42,7 @@ NOTHING = JudgeInput(Sample("nothing", "qa", Kind.QA, "问题？", ()), "", ())
 
 
 class ScriptedJudge:
-    """An `Ask` that replies by a script and remembers what it was asked, call by call."""
+    """An `Ask` that replies by a script, and records the requests of each call."""
 
     def __init__(self, reply: Callable[[Request], str | Answer]) -> None:
         self._reply = reply
@@ -85,14 +85,14 @@ class JudgeContract(MetricContract):
 
     @abstractmethod
     def reply(self, request: Request) -> str:
-        """A good reply to any request of the metric, by its content alone."""
+        """Return a valid reply to any request of the metric, based only on its content."""
 
     def judge(self, judged: Sequence[JudgeInput]) -> Judgements:
         preparation = self.metric.prepare(samples_of(judged), ScriptedJudge(self.reply))
         return self.metric.judge(judged, preparation, ScriptedJudge(self.reply))
 
     def judge_with(self, script: Callable[[Request], str | Answer]) -> tuple[Judgements, ScriptedJudge]:
-        """Everything well preparation, then judged by a script."""
+        """Prepare with valid replies, then judge with a scripted model."""
         ask = ScriptedJudge(script)
         preparation = self.metric.prepare(samples_of(JUDGED), ScriptedJudge(self.reply))
         return self.metric.judge(JUDGED, preparation, ask), ask

@@ -1,4 +1,4 @@
-"""The contract of every reranker that asks a language model for the order of hits."""
+"""The contract of every reranker that has a language model order the hits."""
 
 from collections.abc import Sequence
 
@@ -16,12 +16,12 @@ HITS = (
 
 
 class ListRerankerContract(ComponentContract):
-    """Contract of rerankers that ask."""
+    """Contract of rerankers that use a language model."""
 
     component: ListReranker
 
     def reply(self, request: Request) -> str:
-        """A reply that can be read, to a request of the component."""
+        """Return a readable reply to a request of the component."""
         raise NotImplementedError
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
@@ -31,7 +31,7 @@ class ListRerankerContract(ComponentContract):
         return [Answer(request.id, AnswerState.OK, self.reply(request)) for request in requests]
 
     def rank(self, queries: Sequence[str] = QUERIES, hits: Sequence[Sequence[str]] = HITS) -> list[HitOrder]:
-        """Orders, asked of `self.ask`; the requests are in `self.asked`."""
+        """Return the orders by `self.ask`. `self.asked` collects the requests."""
         self.asked: list[Request] = []
         return self.component.rank(queries, hits, self.ask)
 

@@ -181,7 +181,7 @@ class RankingMetricContract(MetricContract):
 
 
 class ContextMetricContract(MetricContract):
-    """Contract of metrics of what reached the prompt."""
+    """Contract of metrics of the passages in the prompt."""
 
     metric: ContextMetric
 
@@ -201,7 +201,7 @@ _CITED = ("杭州在浙江 [1]。", "北京是首都[2]，见[1]。", "无 [1]",
 
 
 class CitationMetricContract(MetricContract):
-    """Contract of metrics of what answers cite."""
+    """Contract of metrics of the citations in answers."""
 
     metric: CitationMetric
 
@@ -219,7 +219,7 @@ class CitationMetricContract(MetricContract):
 
 
 def score_texts(metric: AnswerMetric, samples: Sequence[Sample], answers: Sequence[str]) -> dict[str, Scores]:
-    """The scores of answers, taken apart by the metric's form as a sweep takes them apart."""
+    """Return the scores of answers, which the metric's form splits as in a sweep."""
     references = [reference for sample in samples for reference in sample.references]
     form = metric.form
     units = [number_units(form.units(texts)) if form else None for texts in (answers, references)]
@@ -233,5 +233,5 @@ def value_of(scores: Scores) -> float:
 
 
 def qa_sample(*references: str, gold: tuple[Evidence, ...] = ()) -> Sample:
-    """A sample whose references and gold alone matter."""
+    """Return a sample in which only references and gold matter."""
     return Sample("s", "qa", Kind.QA, "问题？", references=references, gold=gold)

@@ -1,4 +1,4 @@
-"""The contract of every pipeline of the user's own."""
+"""The contract of every custom pipeline."""
 
 from components.pipelines.reply import stored_replies
 from components.protocols import AnswersFrom, Pipeline

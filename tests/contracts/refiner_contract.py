@@ -1,4 +1,4 @@
-"""The contract of every refiner: above all, the origin of each character is known."""
+"""The contract of every refiner. Above all, each character has a known origin."""
 
 from itertools import pairwise
 

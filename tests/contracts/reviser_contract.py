@@ -32,7 +32,7 @@ class ReviserContract(ComponentContract, ABC):
 
     @abstractmethod
     def reply(self, request: Request) -> str:
-        """A reply that can be read, to a request of the component."""
+        """Return a readable reply to a request of the component."""
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
         """Answer as the asking service does."""

@@ -34,7 +34,7 @@ CORPUS = SmallCorpus(
 
 
 class TaskContract(ComponentContract):
-    """A task's test gives `task` and what is special about its drafts."""
+    """The test of a task provides `task`, and the properties of its drafts."""
 
     component: Task
     corpus: SourceCorpus = CORPUS

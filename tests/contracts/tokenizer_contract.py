@@ -53,7 +53,7 @@ class TokenizerContract(ComponentContract):
 
 
 class WordTokenizerContract(ComponentContract):
-    """Contract of tokenizers that split what is indexed."""
+    """Contract of tokenizers that split indexed texts."""
 
     component: WordTokenizer
 

@@ -20,13 +20,13 @@ def random_vectors(n: int, n_dimensions: int = 32, seed: int = 0) -> NDArray[np.
 
 
 def share_found(hits: Hits, exact: Hits) -> float:
-    """Share of the exact ranking's chunks that another ranking holds."""
+    """Return the share of the chunks in the exact ranking that another ranking contains."""
     pairs = list(zip(rankings_of(hits), rankings_of(exact), strict=True))
     return sum(len(set(a) & set(b)) for a, b in pairs) / sum(len(b) for _, b in pairs)
 
 
 def built(index: VectorIndex, vectors: NDArray[np.float32]) -> Arrays:
-    """The index; what it wrote into files has no name any more, and can be read."""
+    """Return the built index. Its files were deleted, but can still be read while they are mapped."""
     with TemporaryDirectory() as place:
         return index.build(vectors, Path(place))
 
@@ -45,7 +45,7 @@ class VectorIndexContract(ComponentContract):
         assert isinstance(self.component, VectorIndex)
 
     def test_depth_beyond_the_number_of_vectors_changes_no_ranking(self) -> None:
-        """There is room for the vectors that there are: at this depth, 800 MB per query would be another matter."""
+        """Memory follows the number of vectors, not the depth, at which a query would take 800 MB."""
         vectors, queries = random_vectors(self.n_vectors), random_vectors(9, seed=1)
         whole, deeper = (self.search(vectors, queries, depth) for depth in (self.n_vectors, 100_000_000))
         np.testing.assert_array_equal(whole.chunk, deeper.chunk)

@@ -1,4 +1,4 @@
-"""Numbers of Chinese texts, and whether one follows from others by simple arithmetic."""
+"""Numbers in Chinese texts, and whether one follows from others by simple arithmetic."""
 
 import re
 from bisect import bisect_left

@@ -1,4 +1,4 @@
-"""Data sets in BEIR's layout: small files with every spelling and every mistake."""
+"""Data sets in BEIR's layout: small files with every variant of the format and every kind of error."""
 
 import json
 import math

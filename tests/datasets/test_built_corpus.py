@@ -1,4 +1,4 @@
-"""A corpus made ready: cleaned, without copies, everything counted."""
+"""A built corpus: cleaned, without copies, and with counts of every change."""
 
 from io import BytesIO
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""CRUD-RAG: small files with every trap, and the published data where they are present."""
+"""CRUD-RAG: small files with every known pitfall, and the published data if they are available."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The contract of data sets, for the one that is always there."""
+"""The contract of data sets, for the bundled benchmark."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack

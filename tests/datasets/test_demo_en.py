@@ -1,4 +1,4 @@
-"""The bundled English benchmark: the consistency of its texts, and the language that it brings."""
+"""The bundled English benchmark: the consistency of its texts, and the language that it selects."""
 
 import io
 import re
@@ -124,7 +124,7 @@ class TestBundledData:
 
 
 def source_of(sample: Sample, demo: Benchmark) -> str:
-    """All that the numbers of a sample's references may come from, number words as digits."""
+    """Return all texts from which the numbers in a sample's references may come, with number words as digits."""
     rows = {an_id: row for row, an_id in enumerate(demo.documents.ids)}
     history = [text for turn in sample.history for text in (turn.question, turn.answer)]
     gold = [demo.documents.texts[rows[unit.document_id]][unit.start : unit.end] for unit in sample.gold]
@@ -134,7 +134,7 @@ def source_of(sample: Sample, demo: Benchmark) -> str:
 
 
 class TestLanguage:
-    """A data set that knows its language chooses it; whoever names another one gets that."""
+    """A data set in one language selects that language, unless the user names another."""
 
     def test_english_demo_selects_the_english_language(self) -> None:
         brought, named = (compose_job(*overrides).config for overrides in (["dataset=demo_en"], ["language=en"]))

@@ -112,7 +112,7 @@ def test_links_out_of_the_document_folder_are_not_followed(
 def test_document_folder_that_cannot_be_listed_is_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scandir = os.scandir
 
-    def refusing(path: str) -> object:  # root, who may run the tests, is refused nothing
+    def refusing(path: str) -> object:  # tests may run as root, which may read every file
         if os.fspath(path).endswith(("more", ".hidden")):
             raise PermissionError(errno.EACCES, "Permission denied", path)
         return scandir(path)

@@ -1,4 +1,4 @@
-"""Further facts of a user's documents: read from JSON Lines, and kept beside the right document."""
+"""Metadata of a user's documents: read from JSON Lines, and stored with the right document."""
 
 from pathlib import Path
 

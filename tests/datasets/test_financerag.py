@@ -1,4 +1,4 @@
-"""The FinanceRAG challenge: small sets, and the real ones where they are present."""
+"""The FinanceRAG challenge: small sets, and the real ones if they are available."""
 
 import json
 from collections.abc import Sequence

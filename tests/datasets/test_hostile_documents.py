@@ -1,4 +1,4 @@
-"""Documents that are made to exhaust whoever reads them end in an error or quickly."""
+"""Documents that are made to exhaust their reader are read quickly, or end in an error."""
 
 import sqlite3
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The visible text of a page: blocks apart, words whole, and no guessed characters."""
+"""The visible text of a page: blocks are separated, words are whole, and no characters are guessed."""
 
 import pytest
 

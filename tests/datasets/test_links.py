@@ -1,4 +1,4 @@
-"""No data set reads a file that a link brings into its folder from elsewhere."""
+"""No data set reads a file outside its folder through a link."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""OmniEval: small files with every trap, and the real layout where it is present."""
+"""OmniEval: small files with every known pitfall, and the real layout if it is available."""
 
 import json
 import shutil

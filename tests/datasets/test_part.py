@@ -1,4 +1,4 @@
-"""A data set without what is held out of it, and what is."""
+"""A data set without its held-out samples, and the held-out samples."""
 
 from collections import Counter
 from collections.abc import Mapping

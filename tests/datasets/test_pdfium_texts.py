@@ -1,4 +1,4 @@
-"""PDFium reads in a process of its own: what ends or hangs that process is one error of the file."""
+"""PDFium reads in a separate process. A file that ends or hangs that process is one error."""
 
 import multiprocessing
 import os

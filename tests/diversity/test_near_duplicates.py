@@ -16,7 +16,7 @@ class TestNearDuplicates(DiversityContract):
     component = COMPONENT
 
     def test_near_duplicate_of_a_better_hit_is_removed(self) -> None:
-        """One without a term is like none."""
+        """A hit without terms resembles no other hit."""
         assert rankings_of(self.diversify(HITS))[0] == [0, 2, 3, 4]
 
 

@@ -1,4 +1,4 @@
-"""BGE-M3's three heads against the package FlagEmbedding, from a folder with the published one's files."""
+"""BGE-M3's three heads, compared with the package FlagEmbedding. The folder has the files of the published one."""
 
 import pickle
 import shutil

@@ -134,7 +134,7 @@ def test_embeddings_without_any_index_are_in_order() -> None:
 
 
 def test_missing_index_counts_as_zero() -> None:
-    """Gemini leaves out a number that is 0, wherever the item stands."""
+    """Gemini omits an index of 0, at any position of the item."""
 
     def script(request: dict[str, Any], attempt: int) -> Reply:
         vectors = vectors_of(request["input"])

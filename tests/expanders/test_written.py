@@ -1,4 +1,4 @@
-"""A language model that writes what is searched for."""
+"""Queries that a language model writes."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""A corpus in which every sample fails in a way of its own, with the class that it is planted for."""
+"""A corpus in which every sample fails in a different way, with the expected class of each."""
 
 import hashlib
 from dataclasses import dataclass
@@ -107,7 +107,7 @@ class Planted:
         return hashlib.sha256(repr((TEXTS, CASES)).encode()).hexdigest()
 
     def load(self) -> Benchmark:
-        """All of it."""
+        """Return the whole benchmark."""
         ids = sorted(TEXTS)
         documents = Documents(ids, [f"About {own}" for own in ids], [TEXTS[own] for own in ids])
         return Benchmark(documents, tuple(case.sample for case in CASES))

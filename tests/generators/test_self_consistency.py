@@ -28,11 +28,11 @@ def elected(*replies: str | AnswerState) -> GeneratedAnswer:
     ("replies", "text", "path"),
     [
         (["41", "42", "42"], "42", "2 of 3"),
-        (["In 1932.", "1933", "in 1932"], "In 1932.", "2 of 3"),  # equal but for case and full stop; the first stands
+        (["In 1932.", "1933", "in 1932"], "In 1932.", "2 of 3"),  # equal except for case and full stop; the first wins
         (["a", "b", "c"], "a", "1 of 3"),
         (["b", "a", "a", "b"], "b", "2 of 4"),
         (["a", AnswerState.EMPTY, AnswerState.REFUSED], "", "2 of 3"),  # no text is a vote for no text
-        ([AnswerState.TRUNCATED, "42", "7"], "42", "2 of 3"),  # of equal texts a whole one stands
+        ([AnswerState.TRUNCATED, "42", "7"], "42", "2 of 3"),  # among equal texts, a complete one wins
     ],
 )
 def test_most_common_drawn_answer_wins(replies: Sequence[str | AnswerState], text: str, path: str) -> None:

@@ -10,7 +10,7 @@ INSTRUCTION = "{question}\n{answers}"
 
 
 def split(max_tokens: int) -> SplitFuse:
-    """Counts words and what is between them."""
+    """Counts words and the separators between them."""
     return SplitFuse("Fuse.", INSTRUCTION, max_tokens, PlainWords())
 
 

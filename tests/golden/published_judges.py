@@ -1,6 +1,6 @@
-"""Writes published_judges.json: what ragas and RAGChecker compute when a judge replies to them as it does in our tests.
+"""Writes published_judges.json: the values of ragas and RAGChecker if a judge gives them the replies of our tests.
 
-Neither package is installed with ours. In an environment of their own:
+Neither package is installed with ours. Run it in a separate environment:
 
     python -m venv golden
     golden/bin/pip install ragas==0.4.3 dataclasses-json

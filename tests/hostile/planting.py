@@ -84,7 +84,7 @@ class Planted:
         self.program.chmod(0o755)
 
     def forget(self) -> None:
-        """Makes the next test see whether it runs."""
+        """Delete the mark and unload the package, so that the next import leaves the mark again."""
         self.mark.unlink(missing_ok=True)
         sys.modules.pop(self.name, None)
 

@@ -1,4 +1,4 @@
-"""Exported folders that somebody else wrote: they are read, and run no code that is not ours without trust."""
+"""Exported folders from strangers: they can be read, and without trust they run only our own code."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""No node of Hydra runs code that neither we nor `run.plugins` name, whatever composes it."""
+"""No node of Hydra runs code other than ours and that of `run.plugins`, however it is composed."""
 
 import pickle
 import re

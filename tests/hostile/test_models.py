@@ -1,4 +1,4 @@
-"""A model's folder runs no code, whatever its own files say about the way to read its weights."""
+"""A model's folder runs no code, whatever its files say about how to read the weights."""
 
 import json
 import os

@@ -113,7 +113,7 @@ READERS = {
 
 @pytest.fixture(autouse=True)
 def questions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Answers every question on the terminal with "y", and notes it."""
+    """Answer every question on the terminal with "y", and record the question."""
     asked: list[str] = []
 
     def answer(question: object = "") -> str:

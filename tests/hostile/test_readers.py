@@ -49,7 +49,7 @@ KNOWN = {
 
 
 def calls(path: Path) -> Iterator[str]:
-    """The calls and references in a file that may run code, save those whose options forbid it."""
+    """Return the calls and references in a file that may run code, except calls whose options forbid it."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     safe = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_safe(node)}
     for node in ast.walk(tree):

@@ -1,4 +1,4 @@
-"""Results that somebody else wrote: every command reads them, and none imports what they name."""
+"""Results from strangers: every command reads them, and none imports the code that they name."""
 
 import json
 import shutil

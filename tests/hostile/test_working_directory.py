@@ -1,4 +1,4 @@
-"""A command that is given in somebody's folder imports no module that lies there."""
+"""A command that is run in a stranger's folder imports no module from it."""
 
 import os
 import subprocess

@@ -35,5 +35,5 @@ def script(
 
 
 def _first(request: Request) -> list[str]:
-    """The prompt of a conversation in which the judge was asked again."""
+    """Return the first prompt of a conversation in which the request was repeated."""
     return next(m.content for m in request.messages if m.content.startswith(("split|", "check|"))).split("|")

@@ -1,4 +1,4 @@
-"""Published questions and scores, where they are there: tests that need them skip, with the reason, elsewhere."""
+"""Published questions and scores. Tests that need them are skipped with the reason if they are missing."""
 
 import json
 import os

@@ -78,7 +78,7 @@ def outcome_of(metric: Graded, item: JudgeInput, ask: ScriptedJudge) -> tuple[fl
 
 
 def replies(*texts: str | Answer) -> ScriptedJudge:
-    """One reply after the other."""
+    """Return a function that gives these replies one after another."""
     script = iter(texts)
     return ScriptedJudge(lambda _: next(script))
 

@@ -1,4 +1,4 @@
-"""The prompts in conf/judge: every placeholder is filled, and the two languages ask for the same."""
+"""The prompts in conf/judge: every placeholder is filled, and both languages request the same reply."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -25,7 +25,7 @@ METRIC = QuestEval(
 
 
 def reply(request: Request) -> str:
-    """Asks whether the text names a city and what it says; answers with the first half of the text."""
+    """Ask for the city and the content. Answer with the city if the text names it, and with the first characters."""
     text = request.messages[1].content
     if text.startswith("提问"):
         return '{"key_info": ["x"], "questions": ["哪座城市？", "说了什么？"]}'

@@ -67,7 +67,7 @@ def numbered_verdicts(flags: list[bool]) -> str:
 
 
 def reply(request: Request) -> str:
-    """The drawn verdicts on what a request asks, by its schema and the names in its text."""
+    """Return the drawn verdicts for a request, which its schema and the names in its text identify."""
     drawn = next(own for own in DRAWN if own.name == request.sample.id)
     asked = json.dumps(request.json_schema)
     if '"sentences"' in asked:
@@ -84,7 +84,7 @@ def reply(request: Request) -> str:
 
 
 def values(judge: str, component: str, language: str) -> dict[str, list[float | None]]:
-    """The values of all samples by metric, None without one, judged together."""
+    """Judge all samples together, and return their values by metric, None for a missing value."""
     (request,) = check_jobs([compose_job(f"judge={judge}", "llm@judge.llm=rehearsal", f"language={language}")])
     metric: Any = request.cell.judge.scores[component]
     ask: Callable[[list[Request]], list[Answer]] = ScriptedJudge(reply)

@@ -1,6 +1,6 @@
 """A replacement for the program `vllm`: `fake_vllm.py serve MODEL --port N ...` answers with its own arguments.
 
-The model's name makes it die immediately ("dies"), never become healthy ("hangs"), or end after that ("quits").
+The model's name decides whether it dies immediately ("dies"), never becomes healthy ("hangs"), or ends later ("quits").
 """
 
 import json

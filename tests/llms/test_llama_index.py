@@ -125,7 +125,7 @@ def test_llama_index_chat_keeps_roles_and_passes_arguments() -> None:
 def test_llama_index_requests_run_concurrently(monkeypatch: pytest.MonkeyPatch) -> None:
     from llama_index.llms import echo as module
 
-    monkeypatch.setattr(module, "meeting", threading.Barrier(8))  # none is answered before all are asked
+    monkeypatch.setattr(module, "meeting", threading.Barrier(8))  # no request is answered before all have been sent
     answers = list(echo(8, delay_s=0.1).generate(questions(8)))
     assert {answer.request_id: answer.text for answer in answers} == {str(n): f"so: q{n}" for n in range(8)}
     assert min(answer.latency_s for answer in answers) >= 0.1

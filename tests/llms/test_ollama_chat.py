@@ -154,7 +154,7 @@ def test_ollama_failures_have_an_error_class(answered: Reply, error_class: Error
 
 @contextmanager
 def tags(*models: dict[str, str]) -> Iterator[str]:
-    """A server that says which models it holds."""
+    """A server that lists its models."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -45,7 +45,7 @@ def client(server: ChatServer, **fields: Any) -> OpenAIChat:
 
 
 def ask(script: Script, *questions: str, **fields: Any) -> tuple[dict[str, Answer], ChatServer]:
-    """Answers by question, and what the server saw."""
+    """Return the answers by question, and the requests that the server received."""
     requests = [Request(q, (Message("user", q),), request(q).sample, ()) for q in questions or ("q",)]
     with chat_server(script) as server:
         answers = {answer.request_id: answer for answer in client(server, **fields).generate(requests)}
@@ -215,7 +215,7 @@ class TestAnswers:
 
 
 def drawn(script: Script, n_draws: int, **fields: Any) -> tuple[dict[str, Answer], ChatServer]:
-    """Answers to draws of two questions, by question and draw, and what the server saw."""
+    """Return answers to draws of two questions, by question and draw, and the requests that the server received."""
     requests = [
         Request(f"{q}{draw}", (Message("user", q),), request(q).sample, (), draw=draw)
         for draw in range(n_draws)

@@ -159,7 +159,7 @@ def test_model_without_a_chat_template_requires_one_in_the_configuration(tmp_pat
 
 
 class TestChecked:
-    """Before any work begins."""
+    """Checks before any work begins."""
 
     def test_failing_chat_template_is_rejected(self, models: dict[str, Path]) -> None:
         (problem,) = chat(models["qwen2"], chat_template="{{ messages[0].content + 1 }}").check()
@@ -218,7 +218,7 @@ def test_non_finite_logits_are_an_error_and_not_an_answer(
 
 
 def test_answer_latency_is_its_share_of_the_batch(models: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clock that advances by 6 seconds from one look to the next: one batch holds all answers."""
+    """The clock advances by 6 seconds at each reading, and one batch contains all answers."""
     ticks = itertools.count(0.0, 6.0)
     llm = chat(models["qwen2"])
     texts(llm)  # loads the model

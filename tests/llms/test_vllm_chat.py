@@ -25,7 +25,7 @@ REPOSITORY = FAKE.parents[2]
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder with the program, a model and an adapter; what was started there ends with the tests."""
+    """A folder with the program, a model and an adapter; programs started there end with the tests."""
     root = tmp_path_factory.mktemp("vllm")
     program = root / "vllm"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} {FAKE} "$@"\n')

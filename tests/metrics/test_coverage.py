@@ -1,4 +1,4 @@
-"""Intervals hold the truth about as often as they say: 95 of 100 times, and never less than 92, except for two extreme
+"""Intervals contain the truth about 95 times in 100, as they promise, and never fewer than 92, except for two extreme
 kinds of data (`python -m benchmarks coverage` goes through more settings, with more data sets in each).
 """
 

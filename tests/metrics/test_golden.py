@@ -1,4 +1,4 @@
-"""Values that published implementations print, from the files in <shared>/golden: every one of them is equalled."""
+"""Values of published implementations, from the files in <shared>/golden. Our values equal all of them."""
 
 import json
 import os

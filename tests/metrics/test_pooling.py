@@ -1,4 +1,4 @@
-"""Partial pooling: checked against the model written out, and by simulated matrices of known truth."""
+"""Partial pooling, compared with the full model, and with simulated matrices whose true values are known."""
 
 import numpy as np
 import pytest

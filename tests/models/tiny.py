@@ -236,7 +236,7 @@ def save_llama(folder: Path, *, seed: int = 0, chat_template: str | None = None)
 
 
 def save_lora(folder: Path, causal: Path, *, seed: int = 1) -> Path:
-    """A LoRA adapter for a causal model that changes what it writes."""
+    """Save a LoRA adapter that changes the output of a causal model."""
     import torch
     from peft import LoraConfig, get_peft_model
     from transformers import AutoModelForCausalLM

@@ -1,4 +1,4 @@
-"""An exported folder in an environment that has its own requirements alone: `python -m pytest -m network`."""
+"""An exported folder in an environment with only its own requirements: `python -m pytest -m network`."""
 
 import json
 import os

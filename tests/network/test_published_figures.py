@@ -1,6 +1,6 @@
-"""Real models against the figures that are published for them: `python -m pytest -n 0 -m network tests/network`.
+"""Real models, compared with their published figures: `python -m pytest -n 0 -m network tests/network`.
 
-Downloads about 100 MB. Off unless asked for, and never run where this project is developed, which has no network.
+Downloads about 100 MB. Skipped unless selected, and not run during development, which has no network.
 """
 
 from pathlib import Path

@@ -59,8 +59,8 @@ RERANK: dict[str, Any] = {
 
 
 def hostile_bodies(sound: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
-    """Names and bodies: each place of a sound reply with each of VALUES, without it, twice and very deep; then bodies
-    that are no such reply at all.
+    """Yield names and bodies: a valid reply in which each place has each of VALUES, is missing, doubled or nested; then
+    bodies that are no valid reply in any way.
     """
     for place in _places(sound):
         where = ".".join(map(str, place)) or "the reply"

@@ -1,4 +1,4 @@
-"""When a server is not asked any more, and when it is asked again."""
+"""When the breaker stops requests to a server, and when it allows them again."""
 
 import pytest
 

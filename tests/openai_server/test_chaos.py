@@ -1,4 +1,4 @@
-"""A server that misbehaves as servers do, three times in ten, and a process that is killed on the way.
+"""A server that misbehaves three times in ten, as servers do, and a process that is killed several times.
 
 The full size is `python -m benchmarks chaos`, which says what "paid twice" means.
 """

@@ -57,7 +57,7 @@ def test_request_body_arrives_unchanged() -> None:
 
 
 def asked_in_turn(*, closes: bool) -> list[Any]:
-    """The answers of a server that sends back what it is asked, twice, or closes the connection behind each answer."""
+    """Return the answers of a server that echoes each request twice, or closes the connection after the first echo."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(asyncio.IncompleteReadError, ConnectionError):

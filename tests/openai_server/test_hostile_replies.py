@@ -1,4 +1,4 @@
-"""No reply of a server raises anything but an error of the project, and none is lost once it came."""
+"""No reply of a server raises anything but an error of this project, and no received reply is lost."""
 
 import json
 import math
@@ -150,7 +150,7 @@ def test_malformed_joint_completions_are_requested_separately() -> None:
 
 
 def test_sweep_with_hostile_replies_ends_and_reports_failures(tmp_path: Path) -> None:
-    """Through the store, the tables and MLflow; a second run reads what came and asks for the rest."""
+    """Covers the store, the tables and MLflow. A second run reads the stored replies and requests the rest."""
     bodies = [body for name, body in hostile_bodies(CHAT) if "think" in name or "half" in name or "usage" in name]
     bodies = bodies[:: 1 + len(bodies) // 120]
     samples = [
@@ -180,7 +180,7 @@ def test_sweep_with_hostile_replies_ends_and_reports_failures(tmp_path: Path) ->
 
 
 def test_replies_stored_by_earlier_versions_are_readable(store: Store) -> None:
-    """Counts beyond 64 bits were kept as they came, and failed their cell for ever."""
+    """Earlier versions stored counts beyond 64 bits unchanged, and their cell failed forever."""
     store.replies("k").add("q", Answer("q", AnswerState.OK, "so"))
     (journal,) = (store.root / "replies" / "k").glob("*.jsonl")
     raw = json.loads(journal.read_text(encoding="utf-8"))

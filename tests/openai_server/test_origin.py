@@ -1,4 +1,4 @@
-"""Redirects stay with the server that was asked."""
+"""Redirects are followed only within the same server."""
 
 import asyncio
 from collections.abc import Mapping

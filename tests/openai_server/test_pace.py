@@ -1,4 +1,4 @@
-"""When the next request is sent, on a clock that stands still unless it is moved."""
+"""When the next request is sent, on a clock that advances only when the test moves it."""
 
 import pytest
 

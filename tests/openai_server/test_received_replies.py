@@ -1,4 +1,4 @@
-"""Vectors and scores that came before a server died or a process was killed: none of them is asked for again."""
+"""Vectors and scores received before a server died or a process was killed are never requested again."""
 
 import threading
 from collections import Counter

@@ -40,7 +40,7 @@ def slow_server() -> Iterator[ChatServer]:
                 time.sleep(0.01)
                 if at_once > SERVES:
                     ready_at = time.monotonic() + 0.1
-                if time.monotonic() - begun > 1.0 * TIMEOUT_S:  # the client has gone
+                if time.monotonic() - begun > 1.0 * TIMEOUT_S:  # the client disconnected
                     break
             return Reply("so")
         finally:
@@ -88,7 +88,7 @@ def test_exhausted_budget_ends_the_wait_for_a_retry(tmp_path: Any) -> None:
 
 
 def test_timeouts_are_learnt_once_per_process(tmp_path: Any) -> None:
-    """Calls of one endpoint share what was found out, as they share that a server is down."""
+    """Calls to one endpoint share what they learn about timeouts, as they share that a server is down."""
     with slow_server() as server, use_limiter(SharedLimiter(tmp_path)):
         ask(server, 8)
         n_before = len(server.requests)

@@ -1,4 +1,4 @@
-"""The built-in pipeline, which is never asked."""
+"""The built-in pipeline, which is never called."""
 
 from components.pipelines.built_in import BuiltIn
 from components.protocols import AnswersFrom, Pipeline

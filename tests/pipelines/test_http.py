@@ -1,4 +1,4 @@
-"""Pipelines behind an address, and the addresses that lie."""
+"""Pipelines behind an address, including addresses that misbehave."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Chains of LangChain as pipelines: what they get, what they return, and what breaks."""
+"""Chains of LangChain as pipelines: inputs, outputs and failures."""
 
 import sys
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Query engines of LlamaIndex as pipelines: what they get, what they return, and what breaks."""
+"""Query engines of LlamaIndex as pipelines: inputs, outputs and failures."""
 
 import sys
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Functions as pipelines: what they return, raise and never return."""
+"""Functions as pipelines: results, exceptions, and calls that never return."""
 
 import sys
 import threading

@@ -1,4 +1,4 @@
-"""Texts shared out to processes. The encoders here count letters: what is tested is who embeds what."""
+"""Division of texts among processes. The encoders count letters, because only the division is tested."""
 
 import multiprocessing
 import os
@@ -57,7 +57,7 @@ def test_encoder_processes_use_their_devices_and_end_with_release() -> None:
     for made in (vectors, encode(texts, ("gpu:0", "gpu:1"))):
         assert set(made[:, 3].tolist()) <= {child.pid for child in children}
     release_all_but(())
-    # The pool's own thread waits for them as well: for a moment both know of a process only that the other asked.
+    # The pool's thread also waits for the children, so for a moment neither thread may know that a child has ended.
     until = time.monotonic() + 20
     while any(child.is_alive() for child in children) and time.monotonic() < until:
         time.sleep(0.01)

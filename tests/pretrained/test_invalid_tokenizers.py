@@ -19,7 +19,7 @@ skip_without("FlagEmbedding", "sentence_transformers", "torch", "transformers")
 )
 def test_model_folder_without_a_tokenizer_is_rejected(build: type, tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").touch()
-    (tmp_path / "tokenizer_config.json").touch()  # says of which kind it is, and not what its tokens are
+    (tmp_path / "tokenizer_config.json").touch()  # names the kind of tokenizer, but not its tokens
     (problem,) = build(str(tmp_path), "").check()
     assert problem.startswith(f"model: {tmp_path} has no tokenizer")
     (tmp_path / "vocab.txt").touch()

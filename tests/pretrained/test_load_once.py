@@ -9,7 +9,7 @@ from components.pretrained.load_once import _LoadedModels, declare_needed, keep_
 
 
 class Network:
-    """Stands for some gigabytes."""
+    """A stand-in for a model of some gigabytes."""
 
 
 @pytest.fixture(autouse=True)

@@ -48,7 +48,7 @@ class TestLanguageModelContract(RerankerContract):
 
 @pytest.fixture(scope="module")
 def flag_reranker(xlm_roberta: Path) -> Any:
-    """The package's own; to be made and to be forgotten takes it seconds."""
+    """The package's reranker. Building and releasing it takes seconds."""
     from FlagEmbedding import FlagReranker
 
     return FlagReranker(str(xlm_roberta), devices="cpu", max_length=MAX_TOKENS)

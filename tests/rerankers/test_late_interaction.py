@@ -1,4 +1,4 @@
-"""Late interaction by BGE-M3's token vectors; that its scores are FlagEmbedding's is tested beside the embedder."""
+"""Late interaction by BGE-M3's token vectors. The tests of the embedder compare its scores with FlagEmbedding's."""
 
 from collections.abc import Iterator
 from pathlib import Path

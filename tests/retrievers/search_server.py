@@ -1,6 +1,6 @@
 """A stand-in for OpenSearch and Elasticsearch, which answers `POST /index/_search` with a match or a k-NN search.
 
-Requests and replies have the form of the servers' REST API. It is no real server.
+Requests and replies have the form of the servers' REST API. It is not a real server.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Searches of the user's own: a function, a retriever of LangChain or LlamaIndex, and an address."""
+"""Custom searches: a function, a retriever of LangChain or LlamaIndex, and an address."""
 
 import json
 import sys

@@ -50,7 +50,7 @@ def test_given_passages_keep_their_order_without_a_noise_rate() -> None:
     ],
 )
 def test_noise_rate_sets_the_share_of_noise_passages(rate: float, n: int, expected: Sequence[str]) -> None:
-    """One sort is rounded up and the other fills the rest, as in RGB's published code."""
+    """One kind is rounded up and the other fills the rest, as in RGB's published code."""
     assert sorted(picked(Given(WHOLE, noise_rate=rate), n, *IDS)) == expected
 
 

@@ -49,7 +49,7 @@ OWN = item("s", "It is red [1].", "The bridge is\nred.", "It is long.")
 
 
 def replies(*texts: str | Answer) -> tuple[Any, list[Request]]:
-    """A function that gives these replies in turn, and the requests that it got."""
+    """Return a function that gives these replies one after another, and the list of requests that it got."""
     asked: list[Request] = []
 
     def ask(requests: Sequence[Request]) -> list[Answer]:

@@ -42,7 +42,7 @@ def grid_run(make_once: MakeOnce) -> Path:
 
 @pytest.fixture(scope="session")
 def tracked_run(make_once: MakeOnce) -> Path:
-    """Three cells, logged to mlflow.db beside the results."""
+    """Three cells, logged to mlflow.db next to the results."""
 
     def fill(folder: Path) -> None:
         done = run_command(folder, "-m", *SMALL, *RANKING_ONLY, "retriever=closed_book,bm25", "top_k=2,4")
@@ -54,7 +54,7 @@ def tracked_run(make_once: MakeOnce) -> Path:
 
 @pytest.fixture(scope="session")
 def uninterrupted_run(make_once: MakeOnce) -> Path:
-    """`SCRIPTED` run in one go."""
+    """`SCRIPTED`, run without an interruption."""
 
     def fill(folder: Path) -> None:
         done = run_command(folder, "-m", *SCRIPTED)

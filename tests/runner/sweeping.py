@@ -49,13 +49,13 @@ SCRIPTED = (*SMALL, *FEW_METRICS, *QUIET, "llm=scripted", "top_k=2,4", "run.work
 
 
 def compose_job(*overrides: str) -> Job:
-    """The job of `python -m runner` with these overrides. Those at the end win."""
+    """Return the job of `python -m runner` with these overrides. Later overrides win."""
     return _composer().compose(overrides, 0).job
 
 
 @cache
 def _composer() -> JobComposer:
-    """One for all tests of the process: they choose the same options again and again."""
+    """Return one composer for all tests of the process, because they choose the same options repeatedly."""
     grid_launcher.register()
     with isolated_hydra() as hydra:
         loader = hydra.config_loader
@@ -63,7 +63,7 @@ def _composer() -> JobComposer:
 
 
 def small_job(folder: Path, *overrides: str) -> Job:
-    """A small cell whose results and store lie in `folder`."""
+    """Return the job of a small cell with its results and store in `folder`."""
     return compose_job(*SMALL, *QUIET, f"run.results_dir={folder / 'results'}", *overrides)
 
 
@@ -74,12 +74,12 @@ def small_request(*overrides: str) -> CellRequest:
 
 
 def run_small(folder: Path, *overrides_of_cells: Sequence[str], sweep_id: str = SWEEP_ID) -> int:
-    """Runs a sweep of one small cell per sequence of overrides, in this process; returns its exit code."""
+    """Run a sweep with a small cell per sequence of overrides in this process, and return its exit code."""
     return run_sweep([small_job(folder, *overrides) for overrides in overrides_of_cells or [()]], sweep_id, SMALL)
 
 
 def own_data(folder: Path, texts: Mapping[str, str], samples: Iterable[Mapping[str, object]]) -> tuple[str, ...]:
-    """Writes a data set of one's own, documents by id and samples, into `folder`: the overrides that choose it."""
+    """Write a custom data set (documents by id, samples) into `folder`, and return the overrides that choose it."""
     files = {"documents": [{"id": an_id, "text": text} for an_id, text in texts.items()], "samples": samples}
     for name, records in files.items():
         lines = "".join(f"{json.dumps(record, ensure_ascii=False)}\n" for record in records)
@@ -98,20 +98,20 @@ def samples_in(folder: Path, sweep_id: str = SWEEP_ID) -> list[dict[str, Any]]:
 
 
 def plan_small(folder: Path, *overrides_of_cells: Sequence[str]) -> SweepPlan:
-    """The plan of small cells over the store in `folder`, in which the data sets are kept then."""
+    """Return the plan of small cells. Planning stores their data sets in the store in `folder`."""
     requests = check_jobs([small_job(folder, *overrides) for overrides in overrides_of_cells])
     return plan_sweep(requests, store_of(folder))
 
 
 def small_graph(*overrides: str) -> Graph:
-    """The stages of a small cell, planned over a store that is thrown away."""
+    """Return the stages of a small cell, planned with a temporary store."""
     with TemporaryDirectory() as folder:
         (cell,) = plan_sweep([small_request(*overrides)], Store(Path(folder))).cells
     return cell.graph
 
 
 def read_or_make(stage: Stage[T], store: Store) -> T:
-    """The result of a stage, made first if it is not there."""
+    """Return the result of a stage, and compute it first if it is missing."""
     return stage.codec.decode(find_or_make(stage, store).parts())
 
 
@@ -135,7 +135,7 @@ def entries_by_kind(store: Store) -> dict[str, list[StoredResult]]:
 
 
 def read_unsealed(path: Path) -> str:
-    """A JSON file of results without its checksum, which a test can change and write."""
+    """Return a JSON results file without its checksum, so that a test can change and rewrite it."""
     return re.sub(r',\n *"checksum": "[0-9a-f]{64}"\n}\n$', "\n}\n", path.read_text(encoding="utf-8"))
 
 
@@ -147,12 +147,12 @@ def flip_a_byte(path: Path) -> None:
 
 
 def environment() -> dict[str, str]:
-    """Ours, with a terminal that is wide enough for whole tables."""
+    """Return our environment, with a terminal that is wide enough for whole tables."""
     return {**os.environ, "COLUMNS": "400"}
 
 
 def start_command(folder: Path, *arguments: str, module: str = "runner") -> ForkedCommand:
-    """Starts `python -m <module>` in `folder`, in a process group of its own."""
+    """Start `python -m <module>` in `folder`, in a separate process group."""
     return ForkedCommand(module, arguments, folder, environment())
 
 
@@ -164,13 +164,13 @@ def run_command(
 
 
 def end_group(process: Started, with_signal: signal.Signals = signal.SIGKILL) -> None:
-    """Sends a signal to a process that was started here and to the workers that it started."""
+    """Send a signal to a process that `start_command` started, and to its workers."""
     if process.poll() is None:
         os.killpg(process.pid, with_signal)
 
 
 def wait_until(condition: Callable[[], bool], process: Started, timeout_s: float = 60) -> None:
-    """Returns as soon as the condition holds; fails if the process ends before, or time runs out."""
+    """Return as soon as the condition holds. Fail if the process ends first, or after the timeout."""
     limit = time.monotonic() + timeout_s
     while not condition():
         if process.poll() is not None or time.monotonic() > limit:
@@ -180,7 +180,7 @@ def wait_until(condition: Callable[[], bool], process: Started, timeout_s: float
 
 
 def metrics_text(sweep_dir: Path) -> dict[str, str]:
-    """The metrics of every cell as they stand in `cell.json`, byte for byte."""
+    """Return the metrics of every cell as written in `cell.json`, byte for byte."""
     texts = {}
     for path in sorted(sweep_dir.glob("*/cell.json")):
         lines = path.read_text(encoding="utf-8").splitlines()

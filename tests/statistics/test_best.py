@@ -71,7 +71,7 @@ def test_cell_may_be_dropped_because_of_another_dropped_cell() -> None:
 
 
 def test_dropped_cell_no_longer_hides_the_next_cell() -> None:
-    """Alone, the second would fall; beside many noisy bad cells, only after these have fallen."""
+    """On its own, the second cell would be excluded. Among many noisy bad cells, it is excluded only after them."""
     random = np.random.default_rng(5)
     first, noise = random.normal(size=N), random.normal(size=N)
     second = first - 2.6 / np.sqrt(N) + (noise - noise.mean()) / noise.std()

@@ -1,4 +1,4 @@
-"""Against leaving every cluster out in turn."""
+"""Compared with leaving out each cluster in turn."""
 
 import numpy as np
 import pytest

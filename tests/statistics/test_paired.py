@@ -46,7 +46,7 @@ class TestP:
         assert found.p >= exact - 4 * np.sqrt(exact * (1 - exact) / TEST.n_resamples)
 
     def test_p_value_of_many_samples_equals_the_sign_change_test(self) -> None:
-        """Above a thousand clusters nothing else is asked."""
+        """Above a thousand clusters, only this test is used."""
         values = differences(12, 0.05, n=1500)
         by_scipy = stats.permutation_test(
             (values,), np.sum, permutation_type="samples", n_resamples=5_000, rng=np.random.default_rng(5)

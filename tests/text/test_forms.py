@@ -48,7 +48,7 @@ def test_text_words_include_white_space_only_if_set() -> None:
 
 
 def test_changed_answer_forms_require_a_new_version() -> None:
-    """Stores keep what is made of the forms under keys that hold the version."""
+    """Stores contain results of the forms under keys that include the version."""
     texts = [
         "净申购26.5亿份−22.0亿份=4.5亿份", "增长-3.5%", "图-160", "10万-20万元", "1,000.50 and 1,2", "-$5 or $-5",
         "支出3,500万元，4,240人", "1e-5 10^-5", "ＡＢＣ，北京！", ".5", "COVID-19", "１／２  a\u200bb",

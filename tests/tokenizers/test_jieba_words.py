@@ -38,7 +38,7 @@ def test_changed_result_does_not_change_the_next() -> None:
 
 
 def _awkward_texts() -> list[str]:
-    """The bundled benchmark's texts, and what could tell two ways of cutting apart."""
+    """Return the texts of the bundled benchmark, and texts on which two segmentations could differ."""
     folder = Path(components.datasets.__file__).parent / "demo_data"
     records = [json.loads(line) for line in (folder / "documents.jsonl").read_text(encoding="utf-8").splitlines()]
     return [

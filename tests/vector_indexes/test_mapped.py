@@ -1,4 +1,4 @@
-"""Arrays that indexes write into files: read by memory map, and kept by the store without a copy."""
+"""Arrays that indexes write into files: memory-mapped, and stored without a copy."""
 
 import gc
 from pathlib import Path

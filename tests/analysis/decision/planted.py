@@ -1,4 +1,4 @@
-"""Sweeps in which it is known which levels are better, and by how much."""
+"""Sweeps whose better levels, and the size of their effects, are known."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

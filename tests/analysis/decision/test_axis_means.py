@@ -32,7 +32,7 @@ def test_axis_mean_averages_the_cells_of_a_level(grid: LoadedSweep) -> None:
 
 
 def test_axis_interval_is_students_t_of_sample_means(grid: LoadedSweep) -> None:
-    """Every sample here is a group of its own."""
+    """Every sample is a separate group here."""
     from scipy.stats import t, tstd
 
     from runner.results.joined_samples import common_samples
@@ -100,7 +100,7 @@ def test_constant_axis_is_rejected(grid: LoadedSweep, axis: str, by: str, messag
 
 
 def test_levels_without_comparable_cells_are_rejected(grid: LoadedSweep) -> None:
-    """Each has the combinations of the others that no other one has."""
+    """Each level has only combinations of the other axes that no other level has."""
     ones, twos = (("bm25", 1), ("dense", 2)), (("bm25", 2), ("dense", 1))
     names = [f"size={size},retriever={r},k={k}" for size, pairs in ((1, ones), (2, twos)) for r, k in pairs]
     with pytest.raises(DataError, match="no two levels of size have cells that are otherwise equal"):

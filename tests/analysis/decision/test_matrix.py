@@ -1,4 +1,4 @@
-"""Fields of topic x task: what they hold, and when they name cells."""
+"""Fields of the topic x task matrix: their content, and when they name cells."""
 
 import json
 from pathlib import Path

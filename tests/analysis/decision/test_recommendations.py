@@ -120,7 +120,7 @@ def test_corpus_metric_is_compared_by_its_statistics(tmp_path: Path) -> None:
 
 
 def test_subsets_with_equal_values_are_still_separate_subsets(tmp_path: Path) -> None:
-    """One document has a question of each subset, and all answers are alike."""
+    """Each document has a question of every subset, and all answers are equal."""
     two = {"subsets": ["read/qa_1doc", "create"] * 12, "documents": [[f"d{i // 2}"] for i in range(24)]}
     cells = [
         tiny_sweep.TinyCell(

@@ -1,4 +1,4 @@
-"""Tables in Markdown, LaTeX and CSV: what is in a cell shows as it is, and marks say what was tested."""
+"""Tables in Markdown, LaTeX and CSV: cells are shown verbatim, and marks show what was tested."""
 
 import argparse
 import csv
@@ -129,7 +129,7 @@ class TestCsv:
 
 
 class TestCommandsUseThem:
-    """Whatever a command shows with `show_table` and prints beside it."""
+    """The tables that commands show with `show_table`, and the lines that they print around them."""
 
     def written(self, name: str, capsys: pytest.CaptureFixture[str]) -> str:
         parser = argparse.ArgumentParser()

@@ -1,4 +1,4 @@
-"""Tables of the commands go through pdfLaTeX as they are, where it is installed with booktabs."""
+"""pdfLaTeX compiles the tables of the commands unchanged, if it is installed with booktabs."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""An axis and a column of the samples may have one name: the frame keeps both, apart."""
+"""An axis and a column of the samples may have the same name. The frame has both, as separate columns."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -28,8 +28,8 @@ TIMEOUT_S = 200
 
 
 def executed(folder: Path) -> dict[str, Any]:
-    """Notebooks by name, with their outputs. They share a kernel, as starting one takes longer than most of them, and
-    each begins with nothing defined.
+    """Return the executed notebooks by name. They share a kernel, because its start takes longer than most of them, and
+    each begins with an empty namespace.
     """
     from nbclient import NotebookClient
     from nbformat import v4

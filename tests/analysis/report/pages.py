@@ -52,5 +52,5 @@ def report_on(folder: object, metric: str = "") -> Report:
 
 
 def rendered(report: Report) -> tuple[Page, str, str]:
-    """The page, parsed; the Markdown; the JSON."""
+    """Return the parsed page, the Markdown and the JSON."""
     return Page(page.render(report)), markdown.render(report), report_record.as_json(report)

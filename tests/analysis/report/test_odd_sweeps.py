@@ -1,4 +1,4 @@
-"""Sweeps that a report has little to say about: it says that, and never fails."""
+"""Sweeps with too little for a full report: the report says so, and never fails."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -156,7 +156,7 @@ def test_report_omits_an_axis_without_effect_from_interactions(tmp_path: Path) -
 
 
 def test_report_names_levels_that_could_not_be_compared(tmp_path: Path) -> None:
-    """Sizes with as many tokens in the prompt: 64 has its own k, and 256 shares one with 128."""
+    """Sizes with equal tokens in the prompt: 64 has a k that no other size has, and 256 shares one with 128."""
     random = np.random.default_rng(0)
     settings = [(128, 8), (64, 16), (256, 4), (128, 4)]
     cells = [

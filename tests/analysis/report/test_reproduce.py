@@ -1,4 +1,4 @@
-"""The commands that a report ends with."""
+"""The commands at the end of a report."""
 
 import shlex
 from dataclasses import replace

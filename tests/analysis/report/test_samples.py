@@ -67,7 +67,7 @@ def test_cut_text_keeps_the_gold_and_counts_removed_characters() -> None:
 
 
 def write_rows(planted: LoadedSweep, folder: Path, **columns: object) -> Path:
-    """A copy of the sweep with other columns in its tables; the store stays where it is."""
+    """Write a copy of the sweep with changed columns in its tables, over the same store."""
     shutil.copytree(planted.folder, folder)
     for file in folder.glob("*/samples.parquet"):
         table = pq.read_table(file)

@@ -1,4 +1,4 @@
-"""Samples on a terminal and on a page: whatever they hold, it is shown as text, and fits."""
+"""Samples on a terminal and on a page: any content is shown as text, and fits."""
 
 import io
 from dataclasses import replace

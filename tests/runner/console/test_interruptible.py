@@ -1,4 +1,4 @@
-"""Every command of the project ends with one line and 130 when it is interrupted, also while it is loaded."""
+"""Every command ends with one line and exit code 130 when it is interrupted, even while it is loaded."""
 
 import os
 import signal

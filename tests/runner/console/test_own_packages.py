@@ -1,4 +1,4 @@
-"""Our commands in a working directory that holds folders and packages of the names of ours."""
+"""Our commands in a working directory with folders and packages that have the same names as ours."""
 
 import os
 import subprocess
@@ -46,7 +46,7 @@ sys.meta_path.insert(sys.meta_path.index(PathFinder) + 1, Finder)
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A working directory of a user with plans of their own for these names."""
+    """A user's working directory that uses these names for other things."""
     work = tmp_path / "work"
     for name in ("conf", "components", "sweeps"):
         (work / name).mkdir(parents=True)
@@ -64,7 +64,7 @@ def run_in(folder: Path, *command: str, path: Path = REPOSITORY) -> "subprocess.
 
 
 def make_packages(folder: Path, *names: str) -> None:
-    """Packages that end whoever imports them."""
+    """Create packages that end the process that imports them."""
     for name in names:
         (folder / name).mkdir(exist_ok=True)
         (folder / name / "__init__.py").write_text(f"raise SystemExit('{name} of the user')\n")

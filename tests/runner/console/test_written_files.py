@@ -1,4 +1,4 @@
-"""Files that commands write are there as a whole, or as they were."""
+"""Commands write a file completely, or leave it as it was."""
 
 import errno
 import os

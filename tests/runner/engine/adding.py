@@ -24,7 +24,7 @@ class Number(Stage[int], kind="number", version=1):
 
 
 class Timed(Stage[int], kind="timed", version=1):
-    """Takes a while, and writes down from when to when it ran. Waits until `n_beside` others of its kind have begun, at
+    """Takes a while, and records when it started and ended. Waits until `n_beside` others of its kind have started, at
     most for ten seconds.
     """
 
@@ -57,4 +57,4 @@ class Mortal(Timed, kind="mortal"):
 
 
 class Greedy(Timed, kind="greedy", resources=Resources(cpus=64)):
-    """Wants more cores than any test has workers."""
+    """Requires more cores than any test has workers."""

@@ -49,7 +49,7 @@ def fail(stage: "Sum", run: Run) -> int:
 
 
 def return_nonsense(stage: "Sum", run: Run) -> float:
-    """A result that no file can hold."""
+    """Return a result that cannot be written to a file."""
     return float("nan")
 
 

@@ -57,7 +57,7 @@ def add_in_a_while(stage: Sum, run: Run) -> int:
 
 
 def leave(stage: Sum, run: Run) -> int:
-    """End the process, as no component should."""
+    """End the process, which no component should do."""
     os._exit(3)
 
 
@@ -99,7 +99,7 @@ def search_twice(folder: str) -> None:
 
 
 def beat(stage: Sum, run: Run) -> int:
-    """Goes on as if it asked a model, one request after the other."""
+    """Run as if it sent one request after another to a model."""
     beats = Path(stage.component.calls)  # type: ignore[union-attr]  # all have one here
     for _ in range(3000):
         with beats.open("a", encoding="utf-8") as file:
@@ -109,7 +109,7 @@ def beat(stage: Sum, run: Run) -> int:
 
 
 def beat_for_ever(folder: str, method: str) -> None:
-    """The main process of two workers; run by a test in a process of its own."""
+    """The main process of two workers; a test runs it in a separate process."""
     if method == "server":
         processes._OURS = ("tests.",)
         start_early([])

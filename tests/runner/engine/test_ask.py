@@ -22,7 +22,7 @@ from runner.engine.store import Store
 
 @dataclass(frozen=True)
 class CountingModel:
-    """Replies with the text of the request, fails on "fail", and remembers what it was asked."""
+    """Replies with the text of the request, fails on "fail", and records its requests."""
 
     asked: list[str] = field(default_factory=list)
     temperature: float = 0.0
@@ -53,7 +53,7 @@ def request(text: str, sample_id: str = "s", request_id: str = "", question: str
 
 
 def asking(model: CountingModel, folder: Path) -> Asker:
-    """Ask as another process would, which remembers only the file."""
+    """Build an asker like a new process, which knows only the file."""
     return Asker(model, Store(folder / "store").replies("a" * 64), lambda done, total: None)
 
 
@@ -325,7 +325,7 @@ def test_empty_request_list_calls_no_model(tmp_path: Path) -> None:
 
 @dataclass(frozen=True)
 class SlowModel(CountingModel):
-    """Takes a moment for each answer, and writes down in a file what it was asked: several processes ask it."""
+    """Takes a moment for each answer, and records its requests in a file, because several processes call it."""
 
     notes: Path = Path()
 
@@ -338,7 +338,7 @@ class SlowModel(CountingModel):
 
 
 def ask_for_all(model: SlowModel, folder: Path, texts: Sequence[str]) -> list[str]:
-    """Begins when two processes are here."""
+    """Send the requests once two processes have arrived."""
     (folder / f"here-{os.getpid()}").touch()
     while len(list(folder.glob("here-*"))) < 2:
         time.sleep(0.005)

@@ -19,7 +19,7 @@ def store_sum(store: Store, number: int) -> tuple[Sum, StoredResult]:
 
 
 def is_cached(cache: Cache, stage: Sum, entry: StoredResult) -> bool:
-    """True if the files are not needed: they are taken away, and put back."""
+    """Return True if the result can be read while its files are moved away."""
     path = entry.folder / "number.json"
     away = path.rename(path.with_suffix(".away"))
     entry.compared.clear()

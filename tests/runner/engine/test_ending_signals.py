@@ -17,7 +17,7 @@ from runner.console.ending_signals import ENDINGS, TERMINAL_SIGNALS, Interrupt, 
 
 @pytest.fixture(autouse=True)
 def interrupted_by_all() -> Iterator[None]:
-    """Handle signals as `python -m runner` does. Another thread is there to hear signals first."""
+    """Handle signals as `python -m runner` does. Another thread could receive signals first."""
     end = threading.Event()
     other = threading.Thread(target=end.wait)
     other.start()

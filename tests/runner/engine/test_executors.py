@@ -66,7 +66,7 @@ def calls(tmp_path: Path) -> Path:
 
 
 def later(store: Store) -> Store:
-    """The store as another process opens it, in the same run: manifests are read and checksums compared anew."""
+    """Open the store as another process of the same run does, so that manifests and checksums are read again."""
     return Store(store.root, store.run_id)
 
 

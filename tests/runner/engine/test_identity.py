@@ -92,7 +92,7 @@ def test_component_version_changes_the_key(monkeypatch: pytest.MonkeyPatch) -> N
 
 @dataclass(frozen=True)
 class OwnVersion(SentenceTransformers):
-    """A user's class with a version, which hides the one of its base."""
+    """A user's class whose version hides the version of its base class."""
 
     version: ClassVar[int] = 1
 
@@ -166,7 +166,7 @@ def test_models_are_found_at_any_depth_of_a_component() -> None:
 
 
 class TestModelFolders:
-    """The content counts, wherever the folder lies."""
+    """Only the content of a model folder counts, not its path."""
 
     def embedder(self, folder: Path, weights: str) -> SentenceTransformers:
         folder.mkdir(parents=True)

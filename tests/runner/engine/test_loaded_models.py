@@ -15,7 +15,7 @@ from tests.runner.engine.fake_stages import Adder, Sum
 
 
 class Network:
-    """Stands for some gigabytes."""
+    """A stand-in for a model of some gigabytes."""
 
 
 loaded: list["weakref.ref[Network]"] = []

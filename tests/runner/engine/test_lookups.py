@@ -22,7 +22,7 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def looks(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """Count the lookups of manifests by kind."""
+    """Return the number of manifest lookups by kind."""
     counts: Counter[str] = Counter()
     read = manifests.read_small
 

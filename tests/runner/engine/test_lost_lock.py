@@ -49,7 +49,7 @@ def test_worker_that_lost_its_lock_waits_for_the_new_holder(tmp_path: Path, capl
     lock.unlink()
     waiting.join(10)
     assert not waiting.is_alive()
-    assert (loser.n_begun, loser.n_sent) == (2, 3)  # nobody had stored the result, so it is computed here after all
+    assert (loser.n_begun, loser.n_sent) == (2, 3)  # the result was not stored, so this process computes it
     assert store.find(stage.kind, stage.key)
 
 

@@ -1,4 +1,4 @@
-"""Components that fork, or leave by other ways than exceptions, cost their own stage at most."""
+"""Components that fork, or end without an exception, fail at most their own stage."""
 
 import ctypes
 import os
@@ -30,7 +30,7 @@ def close_generator(stage: Sum, run: Run) -> int:
 
 
 class Own(BaseException):
-    """A class by a careless user."""
+    """A careless user's class."""
 
 
 def raise_own(stage: Sum, run: Run) -> int:
@@ -147,7 +147,7 @@ def test_forked_child_traceback_shows_no_secret(
 
 @dataclass(frozen=True)
 class Keyed:
-    """A component of a user that reads its key from a variable without a telling name."""
+    """A component of a user that reads its key from a variable without a secret-like name."""
 
     api_key_env: str
 
@@ -197,7 +197,7 @@ class Read(Stage[int], kind="read", version=1):
 
 
 def test_file_changed_before_it_is_read_stores_no_result(tmp_path: Path) -> None:
-    """Undone, the change would be answered with a result of the other content."""
+    """If the change were undone, the stored result would belong to the other content."""
     file, store = tmp_path / "table.txt", Store(tmp_path / "store", "this run")
     file.write_text("1")
     stage = Read(Reading(str(file)))

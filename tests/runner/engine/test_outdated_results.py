@@ -1,4 +1,4 @@
-"""Kept results of other versions are reported in the plan, and made again with all that was made from them."""
+"""The plan reports cached results of other versions. On request, they and all derived results are computed again."""
 
 from pathlib import Path
 

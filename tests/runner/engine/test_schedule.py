@@ -20,7 +20,7 @@ from tests.runner.engine.fake_stages import Adder, Left, Right, Source, Sum, Top
 
 @dataclass
 class Scripted(Workers):
-    """Runs nothing: stages end as `ends` says for their kind (one for each try), and well if it says nothing."""
+    """Runs nothing. Stages end as `ends` says for their kind (one entry per try), and succeed by default."""
 
     ends: Mapping[str, list[str]] = field(default_factory=dict)
     n_slots: int = 1
@@ -112,7 +112,7 @@ class TestOrder:
 
     def test_stages_wait_until_workers_have_room(self, store: Store) -> None:
         class Growing(Scripted):
-            """Has a place only after a while."""
+            """Has a free worker only after a while."""
 
             n_slots = 0
 
@@ -145,7 +145,7 @@ class TestLosses:
         losses = {second.key: 2, first.key: 1}
 
         class Apart(Scripted):
-            """Keeps apart a stage that lost two workers, as processes do; the newest stage ends first."""
+            """Runs a stage that lost two workers on its own, as `processes` does. The newest stage ends first."""
 
             def room_for(self, stage: AnyStage) -> StartPriority:
                 is_last_try = losses[second.key] == 0 and second.key in pending
@@ -190,7 +190,7 @@ class TestEnds:
 
 @dataclass
 class Steered(Steering):
-    """A user who is heard at the looks: at each, the schedule is paused or not, and stages are given up."""
+    """A user whose requests the schedule reads regularly. Each time, it is paused or not, and stages are abandoned."""
 
     looks: Sequence[tuple[bool, Collection[str]]]
     paused: bool = False

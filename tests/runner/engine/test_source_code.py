@@ -1,4 +1,4 @@
-"""The code of a user's package counts in keys, so that an edit is never answered with results of the code before it."""
+"""The code of a user's package counts in keys, so that results of earlier code are never used after an edit."""
 
 import importlib
 import sys

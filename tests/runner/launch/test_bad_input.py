@@ -1,4 +1,4 @@
-"""Bad input: one clear error that says where, what came and what was wanted, before any work."""
+"""Bad input: one clear error before any work, with the place, the value and what was expected."""
 
 import errno
 import json

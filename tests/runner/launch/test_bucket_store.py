@@ -1,4 +1,4 @@
-"""A sweep whose store is a bucket: equal metrics, few requests, and nothing asked for twice."""
+"""A sweep whose store is a bucket: equal metrics, few requests, and none of them repeated."""
 
 from collections import Counter
 from pathlib import Path
@@ -36,7 +36,7 @@ def test_bucket_sweep_equals_a_folder_sweep_with_few_requests(tmp_path: Path, bu
     assert n_stages(tmp_path / "first") >= 20
     assert len(bucket.requests) <= 6 * n_stages(tmp_path / "first")
 
-    # Again: one listing, whether the service looks at conditions, and what says that it plans, and then runs.
+    # Again: one listing, the check of conditional writes, and the records that the sweep plans and then runs.
     bucket.forget_requests()
     run(tmp_path / "first", there)
     assert metrics(tmp_path / "first") == metrics(tmp_path / "folder")

@@ -30,7 +30,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """One in which `rag-grid` is this checkout's."""
+    """Return an environment in which `rag-grid` runs this checkout."""
     command = tmp_path / "bin" / "rag-grid"
     command.parent.mkdir()
     command.write_text(f"#!{sys.executable}\n{PROGRAM}", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Four pipelines of the user's own beside two built-in cells, in one sweep that is killed twice."""
+"""Four custom pipelines and two built-in cells in one sweep that is killed twice."""
 
 import signal
 import subprocess
@@ -174,7 +174,7 @@ def test_four_pipelines_run_with_built_in_cells_and_are_asked_once(tmp_path: Pat
         wait_until(partial(lambda n: len(logged_lines(tmp_path, "ended")) >= n, n_ended), process)
         end_group(process, signal.SIGKILL)
         process.communicate(timeout=60)
-        time.sleep(0.3)  # the server ends what was on its way
+        time.sleep(0.3)  # the server finishes the requests in flight
     last = run_command(tmp_path, *arguments)
     assert last.returncode == 0, last.stderr
 

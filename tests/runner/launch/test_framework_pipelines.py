@@ -1,4 +1,4 @@
-"""Chains of LangChain and engines of LlamaIndex in sweeps, and what they must never make a number of."""
+"""Chains of LangChain and engines of LlamaIndex in sweeps, and which replies must never become numbers."""
 
 from pathlib import Path
 

@@ -309,7 +309,7 @@ def test_plan_only_creates_no_sweep_folder(tmp_path: Path) -> None:
 
 
 def test_all_launchers_show_one_plan_of_the_whole_sweep(tmp_path: Path) -> None:
-    """A cell alone has no other cell to differ from."""
+    """A single cell has no other cell to differ from."""
     done = run_command(tmp_path, "-m", *GRID, "chunk.size=64,128", "run.plan_only=true", "hydra/launcher=basic")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("Plan: 2 cells") == done.stdout.count("(2 cells") == 1

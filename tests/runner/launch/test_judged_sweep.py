@@ -1,4 +1,4 @@
-"""A judge that answers over HTTP, from the command line to the matrices; and the same judge held against people."""
+"""A judge that answers over HTTP, from the command line to the matrices; and the same judge compared with people."""
 
 import json
 import re
@@ -20,7 +20,7 @@ FEW = ("dataset.limit=20", "metrics=retrieval", "metrics.interval.n_resamples=10
 
 
 def _grade(request: dict[str, Any], attempt: int) -> Reply:
-    """Says that all applies, and gives the best grade; chatty and fenced, as models are."""
+    """Reply that the metric applies, with the best grade, in a chatty and fenced form, as models do."""
     schema = request["response_format"]["json_schema"]["schema"]
     if "applicable" in schema["properties"]:
         return Reply('Sure: {"reason": "figures", "applicable": true}')

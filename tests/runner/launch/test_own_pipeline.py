@@ -1,4 +1,4 @@
-"""Pipelines of the user's own beside built-in cells, from the command line to the results."""
+"""Custom pipelines next to built-in cells, from the command line to the results."""
 
 import json
 import signal

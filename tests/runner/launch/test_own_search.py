@@ -1,4 +1,4 @@
-"""Searches of the user's own beside built-in retrievers, from the command line to the results."""
+"""Custom searches next to built-in retrievers, from the command line to the results."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""YAML files of a user that a loader would misread, or could not hold."""
+"""YAML files of users that a loader would misread, or that would exhaust its memory."""
 
 import random
 from contextlib import suppress

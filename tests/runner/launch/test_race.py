@@ -198,7 +198,7 @@ class TestTargets:
     def test_race_lets_the_winner_of_a_subset_finish(
         self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        """m05 answers the questions of the subset alone."""
+        """m05 answers only the questions of the subset."""
         n_rare = 20
 
         def specialist(request: dict[str, object], n: int) -> Reply:
@@ -319,7 +319,7 @@ class TestForecast:
 
 
 class TestRefused:
-    """Before the first request."""
+    """Errors before the first request."""
 
     @pytest.mark.parametrize(
         ("more", "why"),

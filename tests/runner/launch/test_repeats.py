@@ -1,4 +1,4 @@
-"""Replies that cannot be read are asked for again: the plan counts the repeats, and budgets hold over them."""
+"""Unreadable replies are requested again. The plan counts the repeats, and budgets cover them."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ N = 5
 
 @pytest.fixture
 def server() -> Iterator[ChatServer]:
-    """One whose replies nobody can read."""
+    """Return a server with unreadable replies."""
     with chat_server(lambda *_: Reply('{"nothing": "of the kind"}')) as running:
         yield running
 

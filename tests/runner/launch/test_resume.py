@@ -1,4 +1,4 @@
-"""Killed, interrupted, damaged or with failed answers: the same command goes on from there, to the same numbers."""
+"""After a kill, an interrupt, damage or failed answers, the same command resumes and gives the same numbers."""
 
 import json
 import signal
@@ -115,7 +115,7 @@ class TestKilled:
 
 
 def n_planned(n_prompts: int, n_replies: int) -> int:
-    """Requests that the plan says: of a cell whose prompts are kept, the kept replies are taken off."""
+    """Return the requests in the plan. It subtracts the cached replies of cells whose prompts are cached."""
     return 24 - min(n_replies, 12 * n_prompts)
 
 
@@ -194,7 +194,7 @@ class TestReplies:
 
 
 def n_not_among_the_first(limit: int) -> int:
-    """Samples of a smaller limit that a larger one does not hold."""
+    """Return the number of samples that a smaller limit draws and a larger one does not."""
     few, many = ({sample.id for sample in Demo(limit=n).load().samples} for n in (limit, 12))
     return len(few - many)
 

@@ -1,4 +1,4 @@
-"""A sweep whose model cannot be reached: it ends soon, says why, and goes on later."""
+"""A sweep whose model cannot be reached ends quickly, reports the reason, and resumes later."""
 
 import time
 from pathlib import Path

@@ -38,7 +38,7 @@ def server() -> Iterator[ChatServer]:
 
 
 def cells_of(server: ChatServer, *more: str) -> list[tuple[str, ...]]:
-    """Return the overrides of four cells, each with requests of its own."""
+    """Return the overrides of four cells that share no requests."""
     llm = ("llm=openai", f"llm.base_url={server.url}", "llm.api_key_env=''", "llm.concurrency=1")
     return [(*METRICS, *llm, "llm.model=m", f"top_k={top_k}", *more) for top_k in FOUR]
 

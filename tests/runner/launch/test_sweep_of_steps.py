@@ -1,4 +1,4 @@
-"""A sweep over steps that ask a model: every request that is made was planned, none is made twice."""
+"""A sweep over steps that use a model: every request was planned, and none is sent twice."""
 
 import json
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ TOP_K = 2
 
 @pytest.fixture
 def server() -> Iterator[ChatServer]:
-    """Writes a query that finds other passages first than the question does, and answers each prompt in another way."""
+    """Writes a query that ranks passages differently from the question, and gives a different answer to each prompt."""
 
     def reply(request: dict[str, Any], attempt: int) -> Reply:
         asked = last_message(request)

@@ -1,4 +1,4 @@
-"""Slips on the command line that Hydra answers with a traceback, or not at all: each is one line here."""
+"""Typing errors for which Hydra prints a traceback or nothing. Here, each is a one-line error."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Numbers do not depend on what runs the stages, nor on how many threads it has for them."""
+"""Numbers depend neither on the executor nor on its number of threads."""
 
 from pathlib import Path
 

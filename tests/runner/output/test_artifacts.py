@@ -1,4 +1,4 @@
-"""A database of MLflow that somebody else wrote: it names no server to which MLflow sends keys."""
+"""An MLflow database from a stranger cannot make MLflow send keys to a server."""
 
 import shutil
 import sqlite3

@@ -1,4 +1,4 @@
-"""The process beside a sweep: what it does when the sweep, MLflow or itself comes to a sudden end."""
+"""The process that logs a sweep to MLflow, and what it does if the sweep, MLflow or itself ends suddenly."""
 
 import json
 import os

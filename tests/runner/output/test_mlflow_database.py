@@ -34,7 +34,7 @@ def test_sqlite_tracking_uris_are_local_files(uri: str, expected: Path | None) -
 
 
 def test_sweeps_of_several_folders_share_the_lock_of_one_database(tmp_path: Path) -> None:
-    """`mlflow.db` lies beside the results folders, however many exist."""
+    """`mlflow.db` is next to the results folders, however many exist."""
     locks = {lock_file(f"sqlite:///{tmp_path}/mlflow.db", tmp_path / name) for name in ("one", "other")}
     assert len(locks) == 1
 
@@ -85,7 +85,7 @@ def test_database_of_an_interrupted_creation_is_created_again(tmp_path: Path, mo
     with monkeypatch.context() as interrupted:
         interrupted.setattr(
             "mlflow.store.db.utils._upgrade_db", _interrupt
-        )  # the first tables are there, the others not
+        )  # the first tables exist, the others do not
         with pytest.raises(KeyboardInterrupt):
             open_client(f"sqlite:///{file}")
     assert not file.exists()

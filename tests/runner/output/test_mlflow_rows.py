@@ -46,7 +46,7 @@ def experiment(client: "MlflowClient", tmp_path: Path) -> Any:
 
 
 def rows_of(client: "MlflowClient", experiment_id: str) -> dict[str, list[tuple[object, ...]]]:
-    """Every row that belongs to an experiment, by table; what is made by chance, and the times, are left out."""
+    """Return every row of an experiment by table, without random values and times."""
     of_runs = f"select run_uuid from runs where experiment_id = {experiment_id}"
     wanted = dict.fromkeys(("metrics", "latest_metrics", "params", "tags"), f"run_uuid in ({of_runs})")
     wanted |= dict.fromkeys(("runs", "datasets"), f"experiment_id = {experiment_id}")

@@ -41,7 +41,7 @@ class Traced:
         return found
 
     def by_run(self) -> dict[str, list[Any]]:
-        """Whole traces by the run that they say they are of."""
+        """Return complete traces by the run that they name."""
         found: dict[str, list[Any]] = {}
         for trace in self.client.search_traces(locations=[self.experiment_id], max_results=500):
             found.setdefault(trace.info.trace_metadata["mlflow.sourceRun"], []).append(trace)
@@ -126,7 +126,7 @@ def test_parent_run_links_to_samples_side_by_side(traced: Traced) -> None:
     best, other = (part.partition("=")[2] for part in page.partition("?")[2].split("&"))
     assert {best, other} <= set(traced.by_run())
     assert traced.client.get_run(best).data.tags["cell_id"] == parent.data.tags["best_cell"]
-    assert traced.log() == 0  # without traces: what is there is still pointed at
+    assert traced.log() == 0  # nothing is logged again, and the link still points at the earlier traces
     assert traced.parent().data.tags["mlflow.note.content"] == parent.data.tags["mlflow.note.content"]
 
 

@@ -1,4 +1,4 @@
-"""The plan shows what the data leaves out, its stages, and components made for another language than its texts."""
+"""The plan shows what the data leaves out, the stages, and components made for another language."""
 
 import io
 from pathlib import Path

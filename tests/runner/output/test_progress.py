@@ -1,4 +1,4 @@
-"""Progress of a sweep: lines of logs, and of terminals that move no cursor."""
+"""Progress of a sweep: lines in logs, and in terminals without cursor movement."""
 
 import io
 from collections import Counter

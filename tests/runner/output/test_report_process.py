@@ -1,4 +1,4 @@
-"""The report that a finished sweep writes of itself."""
+"""The report that a finished sweep writes."""
 
 from pathlib import Path
 

@@ -116,7 +116,7 @@ def test_leaderboard_shows_markup_in_axes_as_plain_text() -> None:
 
 
 def test_leaderboard_sorts_cells_with_different_samples_by_common_means() -> None:
-    """The first cell has the higher mean of its own samples, because it leaves out hard ones."""
+    """The first cell has the higher mean over its own samples, because it leaves out hard ones."""
     output = io.StringIO()
     common = CommonMeans(6, {"bm25": 0.7, "hybrid": 0.6})
     show_leaderboard(SafeConsole(file=output, width=400), *rank_cells(CELLS, common=common), common)

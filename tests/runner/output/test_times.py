@@ -41,7 +41,7 @@ def test_answer_latency_is_added_to_the_batched_latency() -> None:
 
 
 def test_seconds_of_a_sweep_are_split_into_one_time_and_per_query(tmp_path: Path) -> None:
-    """12 questions; in the run before, term tables and all else that a corpus takes once were put on them."""
+    """12 questions; an earlier version charged them for term tables and other work that is done once per corpus."""
     slow = ["retriever=hybrid", "embedder=lsa", "llm=scripted", "llm.delay_s=0.01", *FEW_METRICS]
     assert run_small(tmp_path, slow) == 0
     (cell,) = cells_in(tmp_path)

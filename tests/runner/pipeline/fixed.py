@@ -192,7 +192,7 @@ def _turn_of(sample: Sample) -> Turn:
 
 @dataclass(frozen=True)
 class FixedSource:
-    """The four documents by themselves."""
+    """The four documents without questions."""
 
     version: ClassVar[int] = 1
 
@@ -205,7 +205,7 @@ class FixedSource:
 
 @dataclass(frozen=True)
 class FixedOverSource(FixedData):
-    """The same data set, whose documents are read by themselves."""
+    """The same data set, with a separate source of documents."""
 
     @property
     def source(self) -> FixedSource:
@@ -217,7 +217,7 @@ class FixedOverSource(FixedData):
 
 @dataclass(frozen=True)
 class LetterCounts:
-    """Counts letters, less their rounded mean over the corpus: whole numbers, equal on every platform."""
+    """Counts letters, minus their rounded mean over the corpus. Integers are equal on every platform."""
 
     version: ClassVar[int] = 1
 
@@ -237,7 +237,7 @@ class LetterCounts:
 
 @dataclass(frozen=True)
 class FirstLetters(LetterCounts):
-    """Reads `limit` characters of a text. Before a query stands a sign of its own."""
+    """Reads `limit` characters of a text. A query has one additional character in front."""
 
     limit: int | None = 40
 
@@ -278,7 +278,7 @@ def _turned(text: str) -> list[Piece]:
 
 @dataclass(frozen=True)
 class ReadsCharacters:
-    """Reads `limit` characters of a query and a chunk together, and a sign between them."""
+    """Reads `limit` characters of a query and a chunk, with a separator between them."""
 
     depth: int
     limit: int | None
@@ -700,13 +700,13 @@ CELLS = {
 
 
 def graph_in(store: Store, cell: Cell) -> Graph:
-    """The stages of a cell, over a data set that is kept in the store."""
+    """Return the stages of a cell over a data set in the store."""
     pool = load_data(cell.examples.dataset, store) if cell.examples.dataset else None
     return build_graph(cell, load_data(cell.dataset, store), pool)
 
 
 def run_all(store: Store, *wanted: Stage[Any]) -> list[StageRun]:
-    """Runs what is needed for some stages; fails the test if one of them fails."""
+    """Run some stages and their inputs. Fail the test if one of them fails."""
     order = make_plan([(stage, 1) for stage in wanted], store).order
     runs = list(run_stages(order, store, Local()))
     errors = [run.error for run in runs if run.failed]

@@ -135,7 +135,7 @@ def test_aggregated_samples_of_one_document_are_one_cluster() -> None:
 
 
 class TestMatrix:
-    """Fields of the matrix have their partially pooled value beside the raw one."""
+    """Fields of the matrix have a partially pooled value next to the raw one."""
 
     def metrics(self, name: str = "em") -> dict[str, dict[str, dict[str, Any]]]:
         random = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""Documents and headers that a language model writes: planned, asked for once, and reported if a reply fails."""
+"""Documents and headers that a language model writes: planned, requested once, and reported if a request fails."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Rerankers one after another: each is the stage of a cell that has it alone, and what each said is kept."""
+"""Cascades of rerankers: each step shares its stage with a cell that uses it alone, and its scores are stored."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Stages that an axis changes: all others are shared by the cells that differ in that axis alone."""
+"""Stages that an axis changes. Cells that differ only in that axis share all others."""
 
 from collections.abc import Mapping
 from functools import cache

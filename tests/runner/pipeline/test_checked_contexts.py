@@ -20,7 +20,7 @@ HITS = hits_in_order([[0, 4], [3, 1], []])
 
 
 class Mine:
-    """Reads a hit alone."""
+    """Reads only the hit."""
 
 
 class Around:

@@ -1,4 +1,4 @@
-"""Citations in a cell: which passage a number names, and who reads answers without them."""
+"""Citations in a cell: the passage that a number names, and metrics that ignore citation marks."""
 
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ def scores(table: pa.Table, name: str) -> list[float | str]:
 
 
 def test_citation_numbers_name_the_passages_of_the_prompt(tmp_path: Path) -> None:
-    """The oracle shows the gold alone, and the last sample has no gold in the corpus."""
+    """The oracle shows only gold, and the last sample has no gold in the corpus."""
     right = samples_of(tmp_path, retriever=Oracle())
     assert scores(right, "precision") == scores(right, "recall") == [1.0, 1.0, 1.0, "no_gold_in_corpus"]
     wrong = samples_of(tmp_path, retriever=Oracle(), llm=Scripted(reply="In 1932 [9]"))

@@ -1,4 +1,4 @@
-"""Copies of gold in a sweep: credited unless told otherwise, counted, and strict numbers beside."""
+"""Copies of gold in a sweep: credited by default, counted, and reported next to strict numbers."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Cells that show the whole corpus, and what the plan says of it before any work."""
+"""Cells that show the whole corpus, and the plan's lines about it before any work."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Texts that are longer than a model reads are counted, for chunks and queries apart."""
+"""Texts beyond a model's limit are counted, separately for chunks and queries."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The content that stands for a corpus: equal only for documents that every stage reads equally."""
+"""The content hash of a corpus: equal only for documents that every stage reads equally."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

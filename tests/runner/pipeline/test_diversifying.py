@@ -1,4 +1,4 @@
-"""Hits that are left out are counted and told; the others keep their order through a reranker."""
+"""Dropped hits are counted and reported. The others keep their order through a reranker."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Examples in prompts: from what is held out, as turns of the chat, in every kind of prompt."""
+"""Examples in prompts: from held-out samples, as turns of the chat, in every kind of prompt."""
 
 from collections.abc import Sequence
 from functools import cache

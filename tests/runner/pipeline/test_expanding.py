@@ -1,4 +1,4 @@
-"""Queries that a language model writes: asked for once, shared by cells, and told where they could not be had."""
+"""Queries that a language model writes: requested once, shared by cells, and reported if they are missing."""
 
 import json
 from collections.abc import Iterator

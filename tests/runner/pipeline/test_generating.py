@@ -1,4 +1,4 @@
-"""Answers that take several requests: as many as planned, each kept, and how each answer came about in the results."""
+"""Answers from several requests: as many as planned, each stored, with a record of the steps in the results."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

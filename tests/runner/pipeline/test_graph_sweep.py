@@ -1,4 +1,4 @@
-"""A sweep with a graph of facts: planned, asked for once, killed and resumed, and what goes wrong is reported."""
+"""A sweep with a graph of facts: planned, requested once, killed and resumed, with failures reported."""
 
 import json
 import signal

@@ -1,4 +1,4 @@
-"""A stage names the models that must be in memory for it, and for it alone: the plan runs equal ones together."""
+"""A stage names exactly the models that it needs in memory. The plan runs stages with equal models together."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -175,7 +175,7 @@ class Project:
 
 
 class Cell:
-    """The results of one cell, as they lie in its folder."""
+    """The results of one cell, as written in its folder."""
 
     def __init__(self, folder: Path) -> None:
         self.record: dict[str, Any] = json.loads((folder / "cell.json").read_text(encoding="utf-8"))
@@ -183,7 +183,7 @@ class Cell:
 
     @property
     def found(self) -> list[str]:
-        """Ids of the documents that were retrieved for the one sample."""
+        """Return the ids of the documents that were retrieved for the only sample."""
         return sorted(hit["document_id"] for hit in self.samples[0]["retrieved"])
 
 
@@ -222,7 +222,7 @@ def test_new_step_runs_is_cached_and_changes_the_hits(project: Project) -> None:
 
 
 def _plan_row(output: str, kind: str) -> list[str]:
-    """Asked for, distinct, kept, to do."""
+    """Return the numbers of requested, distinct, cached and remaining stages."""
     (row,) = [line.split()[-4:] for line in output.splitlines() if line.rsplit(maxsplit=4)[:1] == [kind]]
     return row
 

@@ -1,4 +1,4 @@
-"""Conversations in which the model's own answers stand as history."""
+"""Conversations with the model's own answers as history."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Cells with a pipeline of the user's own: what its replies become, and which numbers they never become."""
+"""Cells with a custom pipeline: how its replies are scored, and which replies never become a number."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -49,7 +49,7 @@ def test_partition_blocks_end_at_the_bounds_of_corpora() -> None:
 
 def test_partition_keeps_the_blocks_of_unchanged_documents() -> None:
     before = part([10, 20, 30, 40, 50, 60], 2)
-    # Documents came in between and at the end, 60 changed and 30 is gone.
+    # Documents were added in the middle and at the end, 60 was changed, and 30 was removed.
     after = part([10, 15, 20, 40, 50, 61, 70], 2, before)
     assert rows(after) == [[0, 2], [1, 3], [4, 5], [6]]
     assert set(before.contents) & set(after.contents) == {before.contents[0]}

@@ -1,4 +1,4 @@
-"""Retrievers that search for nothing, in whole cells."""
+"""Retrievers without a search, in whole cells."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Replies are kept by request: what a model was asked once it is not asked again, whatever else changes around it."""
+"""Replies are stored by request: an equal request is never sent twice, whatever else changes."""
 
 import io
 import json
@@ -31,7 +31,7 @@ DOCUMENTS = [
 
 
 class Own:
-    """A user's questions, asked of a model on this machine."""
+    """A user's questions, answered by a model on this machine."""
 
     def __init__(self, folder: Path, server: ChatServer) -> None:
         self.folder, self.server = folder, server

@@ -43,7 +43,7 @@ class CountingReranker:
 
 @dataclass(frozen=True)
 class Constant(CountingReranker):
-    """Cannot tell chunks apart."""
+    """Gives all chunks the same score."""
 
     depth: int = 4
 
@@ -79,7 +79,7 @@ class Killed(CountingReranker):
 
 @dataclass(frozen=True)
 class SameQuery:
-    """Searches for the same, whatever is asked."""
+    """Searches for the same query for every question."""
 
     version: ClassVar[int] = 1
 

@@ -1,4 +1,4 @@
-"""A reranker that is chosen on some samples is reported on the others alone."""
+"""A reranker that is chosen on some samples is reported only on the others."""
 
 import json
 from collections import Counter
@@ -184,7 +184,7 @@ def test_selection_report_is_equal_when_computed_and_when_cached(tmp_path: Path)
 
 
 def test_choosing_samples_are_excluded_from_aggregates(tmp_path: Path) -> None:
-    """No metric counts the choosing samples, and no judge is asked about them."""
+    """No metric counts the samples that chose the reranker, and no judge grades them."""
     store = Store(tmp_path)
     graph = graph_in(store, fixed_cell(**CELLS["the best of two rerankers"]))
     run_all(store, graph.result)

@@ -1,4 +1,4 @@
-"""Scores that a server gives are asked for once, by whichever stages want them at the same time."""
+"""Scores from a server are requested once, even if several stages need them at the same time."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +25,7 @@ WAIT_S = 30
 
 @dataclass(frozen=True)
 class PaidReranker:
-    """Stands for one behind a server: it keeps what came, and fails when it has sent `most` pairs."""
+    """A stand-in for a reranker behind a server. It stores received scores, and fails after `most` pairs."""
 
     depth: int = 2
 

@@ -66,7 +66,7 @@ def test_loading_over_the_source_equals_loading_directly(tmp_path: Path, jsonl_o
 
 @dataclass(frozen=True)
 class FirstQuestion(Jsonl):
-    """Defines `load` alone, as a user's class may."""
+    """Defines only `load`, as a user's class may."""
 
     def load(self) -> Benchmark:
         benchmark = super().load()

@@ -1,4 +1,4 @@
-"""Several corpora side by side: each query finds documents of its own corpus alone."""
+"""Several corpora side by side: each query finds only documents of its own corpus."""
 
 from pathlib import Path
 from typing import Any

@@ -1,11 +1,11 @@
-"""Holds what every kind of stage computes on small fixed cells against a committed table: equal keys, equal results.
+"""Compares the results of every kind of stage on small fixed cells with a committed table: equal keys, equal results.
 
 `versions.json` has a row per kind: the version in its class, a hash of the keys of its stages, and a hash of their
 results. A result that changed although the keys did not would be found in users' stores under a key that promises
 another one.
 
-    python -m tests.runner.pipeline.version_guard            # what does not agree
-    python -m tests.runner.pipeline.version_guard --write    # writes the table anew, unless a version must be raised
+    python -m tests.runner.pipeline.version_guard            # prints what does not agree
+    python -m tests.runner.pipeline.version_guard --write    # rewrites the table, unless a version must be raised
 """
 
 import importlib
@@ -79,7 +79,7 @@ def _computed(store: Store, names: Collection[str]) -> dict[str, Row]:
         run_all(store, graph.result)
         for stage in graph.result.upstream():
             found[stage.kind][stage.key] = stage
-        block = select_block(graph.data, (1, 0)).samples  # no cell has it: a race alone reads blocks of samples
+        block = select_block(graph.data, (1, 0)).samples  # no cell has this kind: only a race reads blocks of samples
         run_all(store, block)
         found[block.kind][block.key] = block
     return {kind: _row(stages, store) for kind, stages in found.items()}
@@ -131,7 +131,7 @@ def disagreements(table: Mapping[str, Row], found: Mapping[str, Row], known: Map
 
 
 def stale_results(table: Mapping[str, Row], found: Mapping[str, Row]) -> list[str]:
-    """Kinds whose results are others under the same keys, the cause first: what lies behind it follows it."""
+    """Return the kinds whose results changed under unchanged keys, the cause before the kinds that depend on it."""
     return [
         f"{kind}: computes another result than the table has, and its key is the same: results in stores would be "
         f"taken for the new ones. Raise `version` ({row['version']}) in the class of this stage, or of the component "

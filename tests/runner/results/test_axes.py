@@ -15,7 +15,7 @@ class TestVaryingAxes:
         assert varying_axes(queries) == ["dataset.queries"]
 
     def test_axis_of_some_cells_does_not_replace_an_axis_of_all(self) -> None:
-        """Embedders tell dense cells apart, and say nothing about which retriever the others have."""
+        """Embedders distinguish dense cells, but not the retrievers of the other cells."""
         axes = [
             {"retriever": "bm25", "embedder": None},
             {"retriever": "dense", "embedder": "lsa"},

@@ -193,7 +193,7 @@ class TestCommonMeans:
     second = replace(tiny_sweep.CELLS[1], rouge_l=[None, None, 0.9, 0.8, 0.8, 0.8, 0.9, 0.8])
 
     def test_common_means_rank_cells_by_their_shared_samples(self, tmp_path: Path) -> None:
-        """The second cell leaves out hard samples, and is better over its own samples alone."""
+        """The second cell leaves out hard samples, and is better only over its own samples."""
         sweep = load(str(tiny_sweep.write(tmp_path, [self.first, self.second])))
         means = common_means(sweep.cells, sweep.folder_of, "rouge_l")
         assert means.n == 6

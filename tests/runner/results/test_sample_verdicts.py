@@ -1,4 +1,4 @@
-"""Why samples fail, from a sweep in which each fails in a way of its own."""
+"""Why samples fail, in a sweep in which each sample fails in a different way."""
 
 import shutil
 from dataclasses import replace

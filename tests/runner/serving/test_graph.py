@@ -45,7 +45,7 @@ def cached_stages(store: Store, stages: list[Stage[Any]]) -> CachedStages:
 
 
 def remove_alarm(cell: Cell) -> Cell:
-    """A question alone may find nothing."""
+    """A single question may find nothing."""
     index = getattr(cell.retriever, "sparse_index", None)
     if not isinstance(index, Bm25):
         return cell

@@ -1,4 +1,4 @@
-"""A run with small parts: a corpus in memory, a task that asks once, gates that look for marks in the documents."""
+"""A run with small components: a corpus in memory, a task with one request, gates that look for marks in documents."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -156,7 +156,7 @@ class InMemory:
 
 
 def texts(n: int, marks: Mapping[int, str] | None = None) -> tuple[tuple[str, str], ...]:
-    """Documents in the given number, each about its own number, some with a mark."""
+    """Return `n` documents, each about its number. Some contain a mark."""
     return tuple(
         (
             f"d{number:03}",
@@ -192,7 +192,7 @@ def generation(folder: Path, documents: tuple[tuple[str, str], ...], **changes: 
 
 
 class Silent:
-    """Tells nobody."""
+    """Reports nothing."""
 
     def stage(self, title: str, done: int, total: int) -> None:
         pass
@@ -202,7 +202,7 @@ class Silent:
 
 
 def make(settings: GenerationSettings, announce: Announce | None = None) -> GenerationState:
-    """A whole run."""
+    """Build a complete run."""
     with closing(GenerationLoop(settings, announce or Silent())) as making:
         state = making.begin()
         making.run(state)

@@ -1,4 +1,4 @@
-"""Runs with small parts: what is tried, what is asked again, where it ends."""
+"""Runs with small components: what is tried, which requests are repeated, and where the run ends."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -77,7 +77,7 @@ def test_tried_draft_is_accepted_or_rejected_for_one_reason(tmp_path: Path) -> N
     assert count.reasons == {"declined": 6, "rude": 6, "long": 1}
     assert (count.tried, count.accepted, count.rejected) == (30, 17, 13)
     assert count.short == NO_EVIDENCE
-    assert len(ASKED) == 30 + 30 - 6 - 1  # nobody asks about what is out already
+    assert len(ASKED) == 30 + 30 - 6 - 1  # no request about drafts that are already rejected
 
 
 def test_corrected_draft_passes_all_gates_again(tmp_path: Path) -> None:

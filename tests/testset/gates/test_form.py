@@ -1,4 +1,4 @@
-"""Each thing that a question or a reference can have wrong by its form has a reason of its own."""
+"""Each error in the form of a question or a reference has a separate reason."""
 
 from dataclasses import replace
 

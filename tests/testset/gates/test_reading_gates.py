@@ -1,4 +1,4 @@
-"""Gates at which a reader answers: from the gold, without any text, and without one document at a time."""
+"""Gates with a reader that answers: from the gold, without any text, and without one document at a time."""
 
 import json
 from collections.abc import Callable

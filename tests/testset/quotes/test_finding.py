@@ -36,7 +36,7 @@ def _with_other_width(draw: random.Random, quote: str) -> str:
 
 
 def _with_other_mark(draw: random.Random, quote: str) -> str:
-    """One mark other, or none; not between digits, where it says what the number is."""
+    """Change or remove one mark, but not between digits, where it is part of the number."""
     places = [n for n, mark in enumerate(quote) if mark in MARKS and not re.match(r"\d.\d", quote[n - 1 : n + 2])]
     if not places:
         return quote + draw.choice("。，.")

@@ -48,8 +48,8 @@ def test_planted_error_replaces_the_original_words() -> None:
 @pytest.mark.parametrize(
     ("words", "replacement"),
     [
-        ("1999年", "1998年"),  # stands nowhere
-        ("船厂", "学校"),  # stands twice
+        ("1999年", "1998年"),  # occurs nowhere
+        ("船厂", "学校"),  # occurs twice
         ("１２艘", "12艘"),  # the same in another width
         ("北京", "北京，"),
         ("北京", "……"),

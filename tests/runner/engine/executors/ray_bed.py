@@ -1,4 +1,4 @@
-"""A Ray cluster of the tests' own on this machine. Each node is in a network namespace where that can be made (Linux,
+"""A Ray cluster for tests on this machine. Each node is in a network namespace where that can be made (Linux,
 root), so that it has an address of its own; elsewhere all nodes have the address of the machine itself.
 """
 
@@ -37,7 +37,7 @@ _QUICK = {
 
 
 class Bed:
-    """The nodes, "head" and others, each with a few cores by name; all processes end with `close`."""
+    """The nodes by name, "head" and others, each with a few cores. `close` ends all processes."""
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="rg-ray-"))  # short: sockets are in there, whose paths are limited
@@ -54,7 +54,7 @@ class Bed:
         return self.folder / "ray"
 
     def start(self, name: str, n_cores: int, environment: Mapping[str, str] | None = None) -> None:
-        """Starts a node and returns when it is up; the first one must be the head."""
+        """Start a node, and return when it is up. The first node must be the head."""
         self._lay_cables()
         options = [f"--node-ip-address={self._host(name)}", f"--num-cpus={n_cores}", "--object-store-memory=80000000"]
         role = [f"--address={self.address}", "--include-log-monitor=false"]  # no worker there prints anything
@@ -97,11 +97,11 @@ class Bed:
 
     @property
     def workers(self) -> list[int]:
-        """Processes of the cluster in which stages are made."""
+        """Return the processes of the cluster that compute stages."""
         return [pid for pid in self.processes() if b"ray::RayWorker" in _read(pid, "cmdline")]
 
     def close(self) -> None:
-        """Ends all, whatever state it is in."""
+        """End all processes, whatever their state."""
         while pids := self.processes():
             for pid in pids:
                 with suppress(ProcessLookupError):

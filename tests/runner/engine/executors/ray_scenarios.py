@@ -1,7 +1,7 @@
 """python -m tests.runner.engine.executors.ray_scenarios SCENARIO FOLDER: runs stages on the cluster of RAY_ADDRESS, and
 writes FOLDER/SCENARIO.json.
 
-A process of its own, as the command of a user is: Ray leaves threads behind in whatever process it was in.
+It is a separate process, like a user's command, because Ray leaves threads behind in its process.
 """
 
 import json
@@ -74,7 +74,7 @@ def coming_and_going(folder: Path) -> Json:
 
 
 def busy(folder: Path) -> Json:
-    """A stage that is in a library for a minute."""
+    """Run a stage that spends a minute in a library call."""
     try:
         return _ended(folder, [_noting(folder, 0, ray_stages.sleep_in_c)], n_workers=1)
     except KeyboardInterrupt:
@@ -82,7 +82,7 @@ def busy(folder: Path) -> Json:
 
 
 def _kept(folder: Path) -> list[str]:
-    """The errors of two orders of stages that the same workers run, one after the other."""
+    """Return the errors of two lists of stages that the same workers run one after another."""
     orders = [[_noting(folder, first + n, ray_stages.note_slowly) for n in range(6)] for first in (30, 40)]
     errors: list[str] = []
     with PersistentWorkers(Store(folder / "store", "a-run"), ON_CLUSTER, 2, None, folder) as workers:
@@ -122,7 +122,7 @@ def _result(folder: Path, stage: Sum) -> int:
 
 
 class _Lines(logging.Handler):
-    """Writes what is logged into a file, where the test sees it at once."""
+    """Writes log lines into a file, so that the test sees them immediately."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Stages that the tests send to a Ray cluster: they note where they run, and some end their worker."""
+"""Stages that the tests send to a Ray cluster. They record where they run, and some end their worker."""
 
 import ctypes
 import logging
@@ -37,7 +37,7 @@ def note_and_wait(stage: Sum, run: Run) -> int:
 
 
 def sleep_in_c(stage: Sum, run: Run) -> int:
-    """Notes that it has begun, and is in a library for a minute, which lets no other thread do anything."""
+    """Record the start, then spend a minute in a library call that blocks all other threads."""
     note(stage, run)
     ctypes.PyDLL(None).sleep(60)
     return 0
@@ -58,14 +58,14 @@ def die_twice(stage: Sum, run: Run) -> int:
 
 
 def warn(stage: Sum, run: Run) -> int:
-    """Logs what all of its kind log, and what Python and Ray would print."""
+    """Log what every such stage logs, and what Python and Ray would print."""
     logging.getLogger("components.some").warning("a warning with [brackets] of all workers")
     print("what is printed in a worker")  # noqa: T201
     return note_slowly(stage, run)
 
 
 def ask(stage: Sum, run: Run) -> int:
-    """Asks a language model one question of its own."""
+    """Send one request of its own to a language model."""
     assert stage.component is not None
     run.ask(Paid(), "answers")([request(f"question {stage.component.amount}")])
     return add(stage, run)

@@ -1,4 +1,4 @@
-"""A Slurm of the tests' own on this machine: a controller and two nodes, each with as many cores as it has."""
+"""A Slurm for tests on this machine: a controller and two nodes, each with all cores of the machine."""
 
 import os
 import shutil
@@ -47,14 +47,14 @@ PartitionName={urgent} Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=10 Preem
 
 
 def lacking() -> str:
-    """Why there can be none here; "" if there can."""
+    """Return why this machine cannot run Slurm; "" if it can."""
     if missing := [name for name in PROGRAMS if not shutil.which(name)]:
         return f"{', '.join(missing)} not found: install Slurm and MUNGE (slurm-wlm and munge in Debian)"
     return "" if os.geteuid() == 0 else "Slurm's nodes want to be started by root"
 
 
 class SlurmBed:
-    """The daemons; all of them, and what they run, end with `close`."""
+    """The daemons of Slurm. `close` ends them and everything that they run."""
 
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="rg-slurm-"))  # short: a socket is in there
@@ -92,16 +92,16 @@ class SlurmBed:
         return subprocess.run(command, env=self.environment, capture_output=True, text=True, check=True)
 
     def told(self, *command: str) -> list[str]:
-        """The lines that one of Slurm's commands prints; none as long as it cannot."""
+        """Return the lines that one of Slurm's commands prints, or [] while the command fails."""
         done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False)
         return done.stdout.split("\n")[:-1] if done.returncode == 0 else []
 
     def jobs(self) -> list[str]:
-        """Names of those that run or will."""
+        """Return the names of running and pending jobs."""
         return self.told("squeue", "--noheader", "--format=%i", "--states=PENDING,RUNNING")
 
     def wait_until(self, condition: Callable[[], bool]) -> None:
-        """Fails if that takes too long."""
+        """Wait until the condition holds. Fail after the timeout."""
         limit = time.monotonic() + _LONG_S
         while not condition():
             if time.monotonic() > limit:
@@ -110,7 +110,7 @@ class SlurmBed:
             time.sleep(0.1)
 
     def close(self) -> None:
-        """May be called when not all of it was started."""
+        """End all daemons, even if only some of them were started."""
         for job in self.jobs():
             self.told("scancel", job)
         for name in ["slurmctld.pid", *(f"slurmd-{node}.pid" for node in _NODES), "munged.pid"]:

@@ -17,7 +17,7 @@ from tests.runner.engine.process_stages import beat, noted
 
 
 def nth_time(stage: Sum) -> int:
-    """Notes that the stage began; returns how often it did."""
+    """Record a start of the stage, and return the number of its starts."""
     calls = Path(stage.component.calls)  # type: ignore[union-attr]  # all have one here
     with calls.open("a", encoding="utf-8") as file:
         file.write(f"{stage.kind}\n")
@@ -80,7 +80,7 @@ def run_out_of_time(stage: Sum, run: Run) -> int:
 
 
 def beat_in_a_job(folder: str) -> None:
-    """The main process of one worker; run by a test in a process of its own."""
+    """The main process of one worker. A test runs it in a separate process."""
     beat_until_interrupted(folder, Slurm(Cluster.LOCAL, silence_s=1.0))
 
 

@@ -54,7 +54,7 @@ def wait_for_the_end(start: None, pipe: Connection) -> None:
 
 
 def is_running(pid: int) -> bool:
-    """False for one that has ended, though nobody has asked how."""
+    """Return False for a process that ended, even if its exit status was not collected."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
@@ -79,7 +79,7 @@ def server(tmp_path: Path) -> Iterator[ForkServer]:
 
 @pytest.fixture
 def early() -> Iterator[ForkServer]:
-    """The one of this process."""
+    """Start the fork server of this process, and end it after the test."""
     fork_server.start_early([])
     server = fork_server.early_server()
     assert server
@@ -166,7 +166,7 @@ class TestStartWorker:
     def test_worker_that_cannot_be_pickled_is_forked_directly(
         self, early: ForkServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(contexts, "fork_or_spawn", lambda: get_context("fork"))  # whatever threads pytest has
+        monkeypatch.setattr(contexts, "fork_or_spawn", lambda: get_context("fork"))  # pytest may have started threads
         worker, pipe = contexts.start_worker(lambda start, pipe: pipe.send(start), "as it is")
         assert pipe.recv() == "as it is"
         with contextlib.suppress(EOFError):

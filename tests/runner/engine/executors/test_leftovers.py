@@ -38,7 +38,7 @@ def keep_some(folder: str) -> None:
 
 
 def remaining_files(folder: Path) -> list[str]:
-    """Without signs of life, and without what tells names of one kind apart."""
+    """Return the names of the remaining files, without heartbeats, and without the parts that make names unique."""
     places = [*(folder / "results").glob("*/*"), *(folder / "results").glob("*/logs/*"), *folder.glob("store/tmp/*")]
     names = [path.relative_to(folder) for path in places if path.name != "logs"]
     return sorted(str(name).partition("-")[0] for name in names if ".drivers" not in name.parts)
@@ -89,7 +89,7 @@ def test_prune_keeps_files_of_other_users(tmp_path: Path, monkeypatch: pytest.Mo
     (results / "one" / ".slurm-killed-1-abc.0123").mkdir()
     assert stat.S_IMODE(drivers.own_path.parent.stat().st_mode) == 0o1777
     sign = drivers.own_path.with_name("killed-1-abc")
-    sign.write_bytes(kernel())  # which nobody holds
+    sign.write_bytes(kernel())  # a heartbeat file that no process holds
     with monkeypatch.context() as patched:
         patched.setattr(Path, "unlink", refuse)
         clear_queues(results, drivers)

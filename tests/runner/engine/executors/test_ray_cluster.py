@@ -1,4 +1,4 @@
-"""Stages on a Ray cluster of two nodes: who makes them, and what becomes of them when workers and nodes die."""
+"""Stages on a Ray cluster of two nodes: which workers compute them, and what happens if workers or nodes die."""
 
 import json
 import os
@@ -23,7 +23,7 @@ SCENARIOS = "tests.runner.engine.executors.ray_scenarios"
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Bed]:
-    """A head of two cores; the other node comes when a test wants it."""
+    """Start a head with two cores. Tests start the other node when they need it."""
     for cluster in bed():
         cluster.start("head", 2)
         yield cluster
@@ -46,7 +46,7 @@ def _facts(process: "subprocess.Popen[str]", folder: Path) -> dict[str, Any]:
 
 
 def _lines(folder: Path) -> list[str]:
-    """Without those that are logged where this takes long."""
+    """Return the log lines, without lines that are logged only on slow machines."""
     path = folder / "lines"
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return [line for line in lines if not line.startswith(("starting Ray ...", "waiting for room in the Ray cluster"))]

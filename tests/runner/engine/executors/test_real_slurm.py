@@ -1,4 +1,4 @@
-"""The executor on a Slurm that this project did not write: python -m pytest -n 0 -m server tests/runner/engine"""
+"""The executor on a real Slurm: python -m pytest -n 0 -m server tests/runner/engine"""
 
 import os
 import signal

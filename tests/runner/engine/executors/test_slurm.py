@@ -1,4 +1,4 @@
-"""The executor on processes of this host in the place of Slurm's jobs, and on a Slurm of a few lines of the shell."""
+"""The executor with local processes in place of Slurm jobs, and with a fake Slurm of a few lines of shell."""
 
 import contextlib
 import os

@@ -50,7 +50,7 @@ def lines(folder: Path, worker: str) -> list[dict[str, object]]:
 
 
 def take_all(folder: Path, worker: str) -> None:
-    """Until nothing is left."""
+    """Take tasks until none is left."""
     own = taker(folder, worker)
     while task := own.take(0.0):
         own.record_outcome(task, {"pid": os.getpid()})

@@ -180,7 +180,7 @@ def test_standard_library_and_distributions_are_not_user_code() -> None:
 
 
 def test_package_imported_before_the_run_is_loaded_again(package: Path) -> None:
-    """Nothing tells whether its files changed between."""
+    """We cannot know whether its files changed in between."""
     assert part()().value == 1
     write(package / "part.py", MODULE.format(value=2))
     assert load_plugins(["edited_plugin"]) == ["edited_plugin"]

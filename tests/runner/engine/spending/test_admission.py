@@ -15,7 +15,7 @@ from runner.engine.spending.admission import admit_requests
 
 @dataclass(frozen=True)
 class Model:
-    """Gives one answer to all."""
+    """Gives the same answer to all requests."""
 
     answer: Answer
     max_new_tokens: int = 50
@@ -29,7 +29,7 @@ class Model:
 
 @dataclass
 class OpenLimiter:
-    """Lets all through, and remembers what was used."""
+    """Admits every request, and records what was used."""
 
     used: list[Tokens | None] = field(default_factory=list)
 

@@ -31,7 +31,7 @@ def request(name: str) -> Request:
 
 
 class NotingLimiter(SharedLimiter):
-    """Notes when it lets attempts through. When they arrive, which a busy machine delays, is not for it to say."""
+    """Records when it admits attempts. Arrival times would depend on how busy the machine is."""
 
     def __init__(self, limits: Path) -> None:
         super().__init__(limits)

@@ -26,7 +26,7 @@ with Claims(Path(sys.argv[1])).take(sys.argv[2:]) as claimed:
 
 @contextmanager
 def another_process(path: Path, *keys: str) -> Iterator["subprocess.Popen[str]"]:
-    """One that claims keys and waits for its end."""
+    """Start a process that claims keys and waits to be ended."""
     process = subprocess.Popen(
         [sys.executable, "-c", _CLAIM, str(path), *keys],
         env={**os.environ, "PYTHONPATH": str(REPOSITORY)},

@@ -80,7 +80,7 @@ class TestMappedArrays:
 
 
 class TestPuttingAFileElsewhere:
-    """Results take the store's files as they are: once on the disk where the file system can."""
+    """Result files link to the store's files, so that they are on disk only once if the file system allows it."""
 
     def test_stored_file_is_linked_where_possible(self, store: Store, tmp_path: Path) -> None:
         write(store)
@@ -146,7 +146,7 @@ class TestPuttingAFileElsewhere:
 
 
 def test_origin_of_a_result_is_on_disk_and_not_in_memory(store: Store) -> None:
-    """A sweep holds thousands of manifests, mostly made of this description."""
+    """A sweep has thousands of manifests in memory, and this description is most of each."""
     made_from = {"stage": KIND, "fields": ["x" * 10_000]}
     entries_held = [store.write(KIND, KEY, PAYLOAD, seconds=0, made_from=made_from), read_entry(store)]
     assert all("x" * 100 not in repr(vars(entry.manifest)) for entry in entries_held)
@@ -234,7 +234,7 @@ class TestWriting:
 
 
 class TestFirstWriter:
-    """Two that know nothing of each other write a result of one key: no lock may be needed for either to be right."""
+    """Two processes that do not know of each other write a result for one key. Correctness must not need a lock."""
 
     def second(self, store: Store, **options: Any) -> StoredResult:
         other = Store(store.root, run_id="another run")

@@ -1,4 +1,4 @@
-"""Locks that go by signs of life."""
+"""Locks that depend on heartbeats."""
 
 import errno
 import logging
@@ -38,7 +38,7 @@ sys.stdin.read()
 
 @contextmanager
 def another_process(folder: Path, lease_s: float) -> Iterator["subprocess.Popen[str]"]:
-    """One that holds the lock until it reads a line."""
+    """Start a process that holds the lock until it reads a line."""
     process = subprocess.Popen(
         [sys.executable, "-c", _HOLD, str(folder), str(lease_s)],
         env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
@@ -216,7 +216,7 @@ def test_repeated_link_request_still_holds_the_lock(
 
 
 class TestWithoutLinks:
-    """File systems that have none, and Windows for most users."""
+    """File systems without hard links, and Windows for most users."""
 
     @pytest.fixture(autouse=True)
     def no_links(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Locks that other processes and other users meet."""
+"""Locks in the presence of other processes and users."""
 
 import logging
 import os
@@ -20,7 +20,7 @@ from runner.engine.store.locks import hold_lock
 
 @pytest.fixture
 def shared(tmp_path: Path) -> Path:
-    """A folder that all may write in; what this user makes is for itself alone unless it says otherwise."""
+    """Return a folder in which all users may write. With this umask, new files belong only to the user by default."""
     folder = tmp_path / "shared"
     folder.mkdir()
     folder.chmod(0o777)

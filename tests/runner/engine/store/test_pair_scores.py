@@ -1,4 +1,4 @@
-"""Scores of pairs that are kept: by the text of the query, so that they serve other sets of queries."""
+"""Stored scores of pairs. They are stored by query text, so that other sets of queries can reuse them."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Stores that somebody else made: what is no file, never ends or is too deep is one error, or computed again."""
+"""Stores from strangers: an irregular, endless or too deeply nested file is one error, or is computed again."""
 
 import json
 import os

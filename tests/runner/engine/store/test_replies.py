@@ -29,7 +29,7 @@ def answer(key: str, text: str = "so") -> Answer:
 
 
 class Process(Writers):
-    """One of several; `ended` holds the names of those that have."""
+    """One of several processes. `ended` has the names of the processes that ended."""
 
     ended: ClassVar[set[str]] = set()
 
@@ -52,7 +52,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def path(folder: Path) -> Path:
-    """The file of the one process that most tests are about."""
+    """The file of the only process in most tests."""
     return folder / "one.jsonl"
 
 

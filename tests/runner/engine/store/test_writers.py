@@ -1,4 +1,4 @@
-"""Signs of life."""
+"""Heartbeat files: which processes are alive, and which are presumed dead."""
 
 import errno
 import os
@@ -121,7 +121,7 @@ def test_writers_without_locks_are_presumed_dead_when_silent(writers: Writers, m
 
 def test_heartbeat_files_of_dead_processes_are_removed(writers: Writers) -> None:
     dead, other = file_of_another_host(writers, "dead-1-abc"), file_of_another_host(writers)
-    dead.write_bytes(heartbeat_module.kernel())  # which nobody holds
+    dead.write_bytes(heartbeat_module.kernel())  # a heartbeat file that no process holds
     writers.clear_away()
     assert [dead.exists(), other.exists(), writers.own_path.exists()] == [False, True, True]
 

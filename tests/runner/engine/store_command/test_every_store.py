@@ -67,7 +67,7 @@ def agreed(folder: Path, *overrides: str) -> None:
 
 
 def exported(folder: Path) -> None:
-    """One export that came to its end, and one that was killed."""
+    """Return one complete export and one that was killed."""
     swept(folder)
     with quick_exports():
         assert export(folder, "top_k=2", folder / "whole") == 0
@@ -97,7 +97,7 @@ def read_by_all(folder: Path) -> None:
 
 
 def killed(folder: Path) -> None:
-    """All that processes leave which end without a word."""
+    """Return a store with everything that killed processes leave behind."""
     swept(folder)
     store = store_of(folder)
     (store.root / "tmp" / "half").mkdir()

@@ -1,4 +1,4 @@
-"""A store that somebody else made may contain symbolic links: no command reads or removes what they lead to."""
+"""A store from a stranger may contain symbolic links. No command reads or removes their targets."""
 
 import os
 import time

@@ -177,7 +177,7 @@ class TestVerify:
     def test_verify_checks_workspaces_and_pair_scores(self, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
         folders = (store.workspace("dd" * 32), store.root / "pair_scores" / ("ee" * 32))
         sound, damaged = ([write_block(folder, name, np.ones(9)) for folder in folders] for name in ("0-9", "9-18"))
-        (folders[0] / "vectors.npy").touch()  # no block: what they are joined into
+        (folders[0] / "vectors.npy").touch()  # not a block: the array into which the blocks are joined
         for block in damaged:
             flip_a_byte(block)
         assert run(store, "verify") == 1

@@ -1,4 +1,4 @@
-"""Labels of claims: written from a sweep, read in three formats, and held against a judge."""
+"""Labels of claims: written from a sweep, read in three formats, and compared with a judge."""
 
 import csv
 import json

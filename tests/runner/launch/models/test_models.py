@@ -1,4 +1,4 @@
-"""`python -m runner.models check`: what it says of models that are there, that are not, and that fail."""
+"""`python -m runner.models check`: its output for models that exist, are missing, or fail."""
 
 from pathlib import Path
 

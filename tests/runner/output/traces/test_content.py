@@ -1,4 +1,4 @@
-"""The story of a sample in a cell."""
+"""The trace of a sample in a cell."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""`python -m runner.export_rankings`: what a cell found, for other tools."""
+"""`python -m runner.export_rankings`: the rankings of a cell, for other tools."""
 
 import csv
 import shutil

@@ -1,4 +1,4 @@
-"""Exports that die before one of their steps, in this process; and ones in forked processes, to be killed.
+"""Exports that die before one of their steps, simulated in this process; and exports in forked processes, to be killed.
 
 To fork this process takes seconds on some machines, so that death before each step is played here: every further call
 that changes a file fails, and nobody by the writer's name is alive.
@@ -28,7 +28,7 @@ _CHANGING = ("link", "mkdir", "rename", "replace", "rmdir", "unlink")
 
 @contextmanager
 def quick_exports() -> Iterator[None]:
-    """Exports without the files that take seconds to write and say nothing of kills."""
+    """Skip files that take seconds to write and are irrelevant to kills."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(export_folder, "write_model", lambda *_: None)
         patch.setattr(export_folder, "open_samples", lambda _: nullcontext(SimpleNamespace(read=lambda **_: None)))
@@ -49,7 +49,7 @@ class _NobodyAlive(Writers):
 
 
 class _Steps:
-    """Steps are the calls that change the names of whole folders, or of what says whose they are."""
+    """Counts steps: calls that rename a folder, or the file that names its owner."""
 
     def __init__(self, fatal: int | None) -> None:
         self.n = 0
@@ -69,7 +69,7 @@ class _Steps:
 
 
 def die(cell: ExportedCell, out: Path, fatal: int | None = None, *, can_swap: bool = True) -> int:
-    """Exports and dies before step `fatal`, or never; returns how many steps were taken."""
+    """Export, and die before step `fatal`, or never. Return the number of completed steps."""
     store, steps = Store(cell.store.root), _Steps(fatal)
     store.writers = _NobodyAlive(store.root / "writers")
     with pytest.MonkeyPatch.context() as patch, suppress(Death):

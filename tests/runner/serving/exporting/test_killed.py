@@ -1,4 +1,4 @@
-"""Exports that are killed: the place holds a whole export, and the next export or prune gives the space back."""
+"""Killed exports: the target is always a whole export, and the next export or prune frees the space."""
 
 import logging
 import os
@@ -61,7 +61,7 @@ def out(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def whole(cells: dict[str, ExportedCell], tmp_path: Path) -> dict[str, Files]:
-    """Both cells' files, as an export writes them that nobody kills."""
+    """Return the files of both cells as an uninterrupted export writes them."""
     found = {}
     for name, cell in cells.items():
         write_folder(cell, tmp_path / "whole")
@@ -71,7 +71,7 @@ def whole(cells: dict[str, ExportedCell], tmp_path: Path) -> dict[str, Files]:
 
 
 def n_links(folder: Path) -> int:
-    """All names of the files of the store's results, wherever they lie."""
+    """Return the number of links to the files of the store's results, wherever they are."""
     return sum(path.stat().st_nlink for path in (store_of(folder).root / "entries").rglob("*") if path.is_file())
 
 
@@ -155,7 +155,7 @@ def test_prune_keeps_an_export_that_is_being_written(
     out: Path,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A stopped process keeps its folder for any time."""
+    """A stopped process keeps its folder for as long as it exists."""
     child = start(cells[LARGE], out)
     while not hidden(out.parent):
         time.sleep(0.0005)

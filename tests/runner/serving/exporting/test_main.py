@@ -1,4 +1,4 @@
-"""`python -m runner.export`: what is in the folder, what it does, and what is refused."""
+"""`python -m runner.export`: the folder's content, its commands, and refusals."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Cells whose steps look at more than a question: conditions, sets, conversations, examples, models that are asked."""
+"""Cells whose steps read more than a question: conditions, sets, conversations, examples, replies of models."""
 
 import importlib
 import json
@@ -77,7 +77,7 @@ def write_data(folder: Path) -> tuple[str, ...]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A sweep over steps, its data gone since."""
+    """Return an export of a sweep over steps whose data were deleted afterwards."""
     folder = tmp_path_factory.mktemp("steps")
     package = folder / "my_words"
     package.mkdir()

@@ -20,7 +20,7 @@ N = 60
 
 
 def many(n: int = N) -> "content.Testset":
-    """A document for each sample, two topics and two tasks in turn."""
+    """Return samples with a document each, alternating between two topics and two tasks."""
     texts = [f"Text number {number}, with some words." for number in range(n)]
     samples = [
         Sample(

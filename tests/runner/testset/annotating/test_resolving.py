@@ -102,7 +102,7 @@ def test_equal_content_keeps_the_set_version() -> None:
 
 @dataclass(frozen=True)
 class NoLongQuestions:
-    """Rejects what it should not have seen too: samples that nobody edited."""
+    """Also rejects unedited samples, which it should never see."""
 
     version: ClassVar[int] = 1
     llm: ClassVar[None] = None

@@ -1,4 +1,4 @@
-"""`python -m runner.datasets describe`: what a data set holds."""
+"""`python -m runner.datasets describe`: the content of a data set."""
 
 import json
 from dataclasses import replace

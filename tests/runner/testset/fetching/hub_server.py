@@ -59,7 +59,7 @@ class HubServer:
     requests: list[tuple[str, dict[str, str]]] = field(default_factory=list)
 
     def ranges(self, path: str) -> list[str]:
-        """The ranges that were asked for of a file."""
+        """Return the requested ranges of a file."""
         return [headers.get("range", "") for address, headers in self.requests if address.endswith(path)]
 
 

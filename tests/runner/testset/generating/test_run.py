@@ -57,7 +57,7 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 def killed(folder: Path, server: ChatServer, n_more: int) -> None:
-    """Starts a run and kills it when so many further requests have come."""
+    """Start a run, and kill it after this number of further requests."""
     n_before = len(server.requests)
     process = ForkedCommand("runner.generate", arguments(folder, server, *FEW), folder, dict(os.environ))
     wait_until(lambda: len(server.requests) >= n_before + n_more, process)

@@ -1,4 +1,4 @@
-"""`python -m runner.datasets import`: folding, masking, counts, and the data set that comes of it."""
+"""`python -m runner.datasets import`: folding, masking, counts, and the resulting data set."""
 
 import json
 from pathlib import Path

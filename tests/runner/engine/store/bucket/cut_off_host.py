@@ -12,7 +12,7 @@ KIND, KEY = "vectors", "ab" * 32
 
 
 def opened(address: str, cache: Path, lease_s: float) -> Store:
-    """The store, as a host sees it that shares nothing else."""
+    """Open the store as a host that shares nothing else."""
     return Store(cache, "a run", BucketRemote(address, cache, lease_s=lease_s))
 
 

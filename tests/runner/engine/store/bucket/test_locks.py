@@ -15,7 +15,7 @@ LEASE_S = 0.6
 
 @dataclass
 class OnHost:
-    """The processes of a host; the processes in `gone` have ended."""
+    """The processes of a host. Those in `gone` have ended."""
 
     own_name: str
     gone: set[str] = field(default_factory=set)
@@ -99,7 +99,7 @@ def test_stopped_holder_loses_its_bucket_lock_within_the_lease(objects: Objects,
             assert lock.had_holder
             assert LEASE_S < time.monotonic() - began < LEASE_S + 2.5
             assert (objects.get("locks/key") or pytest.fail("nobody holds it")).contents == second.own_name.encode()
-            # The first goes on, and ends: what is the second's stays.
+            # The first process continues and ends. The second one keeps its lock.
             assert not first.is_seen
             with pytest.raises(RuntimeError), hold_lock(objects, first, "another", ""):
                 raise RuntimeError

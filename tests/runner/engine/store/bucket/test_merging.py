@@ -43,7 +43,7 @@ def objects(address: str) -> Objects:
 
 
 def add(store: Store, *numbers: int) -> None:
-    """Some replies, which are sent."""
+    """Add some replies, and upload them."""
     for number in numbers:
         store.replies(KEY).add(str(number), Answer("", AnswerState.OK, f"reply {number}"))
     store._remote.reply_mirror(store.root / "replies" / KEY).send_now()
@@ -179,7 +179,7 @@ class TestMerged:
 
 
 class Garbling(Objects):
-    """Damages what comes of an object: the first time, or each time."""
+    """Damages the downloaded bytes of an object, the first time or every time."""
 
     how: Callable[[bytes], bytes] = staticmethod(bytes)
     n_left = 1

@@ -1,4 +1,4 @@
-"""Replies and scores of pairs, as hosts see them that share nothing but the bucket."""
+"""Replies and scores of pairs, as seen by hosts that share only the bucket."""
 
 import json
 import time

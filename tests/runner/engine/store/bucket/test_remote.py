@@ -1,4 +1,4 @@
-"""The store in a bucket, as hosts see it that share nothing but the bucket: each has a cache of its own."""
+"""The store in a bucket, as seen by hosts that share only the bucket. Each host has a separate cache."""
 
 import logging
 import os
