@@ -75,7 +75,7 @@ class Family:
     probability of any wrong verdict is at most alpha. After a search by scores, "all cells" means every cell of its
     space, because it could have tried each. With the best cell as baseline, picked by the same samples, "worse" means
     that a cell is not the best, by `best_cells`. The probability that any truly best cell is called "worse" is at most
-    alpha. `left_out_differ` is True if own means are over other samples than the comparison.
+    alpha. `left_out_differ` is True if own means do not cover the same samples as the comparison.
     """
 
     sweep: LoadedSweep

@@ -65,7 +65,7 @@ def _row_record(row: ComparisonRow) -> dict[str, object]:
 
 
 def as_table(family: Family) -> list[dict[str, object]]:
-    """Return one flat row per cell but the baseline, including cells with identical values. Varying axes are columns
+    """Return one flat row per cell except the baseline, including cells with identical values. Varying axes are columns
     "axis/<name>", and left-out samples are a string such as "3 answer_error, 1 failed".
     """
     axes = family.axes()

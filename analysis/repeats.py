@@ -1,4 +1,4 @@
-"""python -m analysis repeats: the parts of a metric's noise from the samples, the answers and the judge."""
+"""python -m analysis repeats: splits the noise of a metric into samples, answers and judge."""
 
 import argparse
 from collections.abc import Mapping, Sequence

@@ -99,7 +99,7 @@ class GoldPlaces:
         return self._length
 
     def find_pieces(self, spans: SpansOfSamples) -> GoldPieces:
-        """Return the parts of gold that each span contains, of its own sample's gold alone."""
+        """Return the parts of gold that each span contains, counting only gold of the span's sample."""
         places = self._places
         keys = places[:, 0] * self._n_documents + places[:, 2]
         searched = spans.sample * self._n_documents + spans.document

@@ -16,7 +16,7 @@ class Price:
     """Prices per million tokens: of prompt tokens, of completion tokens, and of prompt tokens that the server had
     cached.
 
-    `cached` None means the price of any other prompt token.
+    If `cached` is None, cached tokens cost as much as other prompt tokens.
     """
 
     prompt: float

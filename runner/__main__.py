@@ -33,7 +33,7 @@ def _run() -> None:
     from runner.launch.preloading import PRELOADS
     from runner.launch.run_command import run_hydra
 
-    has_idle_core = n_cores() > 1 + will_log  # this process needs one, and MLflow's while it loads
+    has_idle_core = n_cores() > 1 + will_log  # this process needs a core, and MLflow's process another while it loads
     if has_idle_core and _may_share_work(sys.argv[1:]):
         start_early(PRELOADS)
     run_hydra()

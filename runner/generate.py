@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    """Return a parser for the help alone: overrides are read by Hydra."""
+    """Return a parser that is used only for the help: Hydra reads the overrides."""
     parser = CommandParser(
         prog="python -m runner.generate",
         usage="%(prog)s [-h] [--cfg] [check] key=value ...",

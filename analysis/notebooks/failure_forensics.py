@@ -41,8 +41,8 @@ failures[["id", "question", "stage", "outcome", "failure", "is_uncertain", "rank
 # %% [markdown]
 # Each row is a question that failed in the best cell. Two facts are established for each:
 #
-# - `stage`: how far the evidence came. `not_in_corpus`, `not_retrieved` (no hit has it), `ranked_low` (it is below `top_k`), `cut` (a chunk border
-#   goes through it), `in_part` (it is longer than a chunk, and part of it is there), `dropped` (no room in the prompt), `compressed` (the compressor
+# - `stage`: how far the evidence got. `not_in_corpus`, `not_retrieved` (no hit has it), `ranked_low` (it is below `top_k`), `cut` (a chunk border
+#   goes through it), `in_part` (it is longer than a chunk, and part of it is in the prompt), `dropped` (no room in the prompt), `compressed` (the compressor
 #   removed it), `in_context`.
 # - `outcome`: the quality of the answer. `right`, `partly`, `wrong`; for long texts, such as summaries, only `low` or `typical` among the answers of
 #   the sweep. `not_judged` without an answer.

@@ -58,7 +58,7 @@ print(f"{(fields < 10).sum()} of them with fewer than 10")
 n.astype("Int64")
 
 # %% [markdown]
-# A matrix field of two questions says hardly anything by itself. The **pooled** value of a matrix field is shrunk towards its topic and its task,
+# A matrix field of two questions says hardly anything on its own. The **pooled** value of a matrix field is shrunk towards its topic and its task,
 # more strongly for fewer questions. Report raw values, and use pooled ones to see which matrix fields stand out. (A matrix that is too small to
 # estimate the differences between matrix fields has no pooled values.)
 

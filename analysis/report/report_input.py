@@ -36,7 +36,7 @@ MANY_LEVELS = 30
 
 @dataclass(frozen=True)
 class ComparedCells:
-    """The cells by a metric: a family of tests, or the reason for its absence."""
+    """The cells compared by one metric: a family of tests, or the reason why there is none."""
 
     metric: SubsetMetric
     family: Family | None = None

@@ -37,7 +37,7 @@ class PackedContext:
 
     A hit that does not fit is dropped as a whole, and its tokens are counted. Smaller hits after it may still fit. With
     `merge`, adjacent or overlapping hits of a document form one passage without repetitions. `window` also adds that
-    many chunks before and after each hit, and merges likewise. Passages are then kept or dropped as a whole, in the
+    many chunks before and after each hit, and merges too. Passages are then kept or dropped as a whole, in the
     order of their best hits.
     """
 

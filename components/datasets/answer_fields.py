@@ -47,7 +47,7 @@ def read_answer_parts(record: Record, location: str) -> tuple[Part, ...]:
 def read_answerable(record: Record, location: str) -> bool:
     """Return True if the documents answer the question, which is the default.
 
-    Raises DataError for another value than true or false.
+    Raises DataError for any value other than true or false.
     """
     value = record.get("answerable")
     if value is not None and not isinstance(value, bool):

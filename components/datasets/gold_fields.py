@@ -128,7 +128,7 @@ def _pattern_of_copied(word: str) -> str:
 
 
 def _normalise_letters(text: str) -> str:
-    """Return the letters and digits of a text alone, in one case and in the normal form of Unicode."""
+    """Return only the letters and digits of a text, in one case and in Unicode's normal form."""
     return "".join(filter(is_word_character, unicodedata.normalize("NFKC", text).casefold()))
 
 

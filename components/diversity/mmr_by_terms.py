@@ -17,7 +17,7 @@ from components.tokenizers.rjieba_words import RjiebaWords
 class MmrByTerms:
     """Maximal marginal relevance with the cosine of TF-IDF vectors as the similarity of hits.
 
-    The IDF is computed among the hits of the query, because terms in all of them distinguish none. `relevance_weight`
+    The IDF is computed among the hits of the query, because a term in all hits distinguishes none. `relevance_weight`
     is lambda in the paper: 1 keeps the ranking, 0 considers novelty only. It reorders `depth` hits per query.
     """
 

@@ -28,8 +28,8 @@ class AskedSearches:
     `instruction` has the placeholders {question}, {passages} and {steps}: the passages found so far, numbered, and what
     the model wrote before, one text per line. The model reads `n_passages` new passages of each search. The reply is a
     JSON object with the text `next`, or with `done`: true. With `with_thoughts`, it also has a `thought`, which
-    precedes its text among the steps. A reply that has none of them, with more than 2,000 characters in one of them, or
-    with a copy of the form in `instruction` is unreadable: the request is repeated with `reminder`, up to
+    precedes its text among the steps. A reply is unreadable if it has none of these fields, more than 2,000 characters
+    in one of them, or a copy of the form in `instruction`. The request is then repeated with `reminder`, up to
     `max_attempts` attempts in total. The search also ends if the text repeats the question or an earlier text, because
     it would find the same again. Sources: docs/steps.md.
     """

@@ -70,7 +70,7 @@ def hash_published_files(path: Path) -> str:
 
 @lru_cache(maxsize=64)
 def _sha256(file: Path, size: int, modified_ns: int) -> str:
-    """Return the hash of a file. Size and time of change are cache keys, because every cell of a sweep asks."""
+    """Return the hash of a file. Size and modification time are cache keys, because every cell needs the hash."""
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 

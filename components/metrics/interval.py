@@ -18,7 +18,7 @@ from components.metrics.spread import Combine, Spread, spread
 from components.records import Interval, IntervalMethod
 
 MIN_CLUSTERS = 5
-"""With fewer clusters, an interval would itself be too uncertain to report."""
+"""With fewer clusters, the interval itself would be too uncertain to report."""
 
 _SUMS_AT_ONCE = 2_000_000
 

@@ -76,7 +76,7 @@ class Untrusted(Unreachable):
 
 
 class CertificateExpired(Untrusted):
-    """The server's certificate has expired. No other authority helps."""
+    """The server's certificate has expired. Trusting another authority does not help."""
 
 
 class PlainHttp(Unreachable):
@@ -98,7 +98,7 @@ class BrokenProtocol(Disconnected):
 class Malformed(Exception):
     """A reply with status 200 that is not what was requested.
 
-    `message` is the reply or a description of the error. It is masked, and then cut.
+    `message` is the reply or a description of the error. It is masked, and then shortened.
     """
 
     def __init__(self, message: str) -> None:
@@ -136,7 +136,7 @@ def is_rate_limit(error: Exception) -> bool:
 
 
 def is_for_all(error: Exception) -> bool:
-    """Return True if every request would fail alike: a rejected key, an unknown model, a used-up quota, no server."""
+    """Return True if every request would fail equally: a rejected key, an unknown model, a used-up quota, no server."""
     if isinstance(error, HttpError):
         return error.status in _FOR_ALL or isinstance(error, Redirected) or _is_quota_used_up(error)
     return isinstance(error, Unreachable)

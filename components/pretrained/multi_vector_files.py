@@ -1,7 +1,7 @@
 """Files of ColBERT checkpoints in the layouts that sentence-transformers reads: its own, PyLate's and Stanford's.
 
 They state the marker before the texts of each side, the number of tokens that the model reads, and whether queries are
-expanded with mask tokens. It does not import torch, after which worker processes could not be forked.
+expanded with mask tokens. It does not import torch, because worker processes cannot be forked after that.
 """
 
 from collections.abc import Sequence

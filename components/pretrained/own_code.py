@@ -1,7 +1,7 @@
 """Code that a model's files name: custom Python modules, activations of other packages, and kernels of the hub that
 replace parts of a network.
 
-Configurations are searched at any depth. Modules of sentence-transformers have some in separate folders.
+Configurations are searched at any depth. Modules of sentence-transformers have configurations in separate folders.
 Vocabularies and other tables may contain any word as a name, so they are not searched.
 """
 
@@ -149,7 +149,7 @@ def _settings(folder: Path, keys: tuple[str, ...]) -> Iterator[_Setting]:
 
 
 def _content(file: Path, keys: tuple[str, ...]) -> Json:
-    """Return the content of a file that may have one of the keys; otherwise None."""
+    """Return the content of a file that may contain one of the keys; otherwise None."""
     content = file.read_bytes()
     if _ESCAPE not in content and not any(key.encode() in content for key in keys):
         return None

@@ -1,6 +1,6 @@
 """Token limits of models and token counts of texts, read from small files before the weights are loaded.
 
-It does not import torch, after which worker processes could not be forked.
+It does not import torch, because worker processes cannot be forked after that.
 """
 
 import json

@@ -25,7 +25,7 @@ class Queries:
 
 @dataclass(frozen=True)
 class IndexedText:
-    """A hit of an index outside the store: its text, and the index's id of it, "" if it is not known.
+    """A hit of an index outside the store: its text, and its id in the index, "" if unknown.
 
     `document` is a hint, the id or the title of its document. It decides only between equal texts.
     """

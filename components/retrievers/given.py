@@ -18,9 +18,9 @@ class Given:
     """A retriever without a search: up to top_k of a sample's own `passages` go into its prompt, in their order.
 
     With a `noise_rate`, that share of top_k (rounded up) are noise passages, which are not gold of the sample. The rest
-    are relevant passages. Both kinds are taken from their first passage on. `seed` and the sample determine the order
+    are relevant passages. Both kinds are taken from the first passage on. `seed` and the sample determine the order
     in the prompt. Sets of alternatives take turns in providing a relevant passage. If one kind has too few passages,
-    the other fills up, except at a rate of 1. `chunker` splits the corpus, normally into whole documents.
+    the other fills the rest, except at a rate of 1. `chunker` splits the corpus, normally into whole documents.
     Source: Chen et al. 2024, "Benchmarking Large Language Models in Retrieval-Augmented Generation" (RGB).
     """
 

@@ -114,7 +114,7 @@ class Pgvector(ExistingIndex):
 
     @contextmanager
     def _connection(self, vectors: NDArray[np.float32] | None) -> "Iterator[Connection[Row]]":
-        """Yield a connection whose transactions read only. Its errors become a ComponentError without the password."""
+        """Yield a connection for read-only transactions. Its errors become a ComponentError without the password."""
         import psycopg
 
         try:
@@ -158,7 +158,7 @@ class Pgvector(ExistingIndex):
 
 
 def _find_problem(string: str) -> str:
-    """Return why libpq cannot read a connection string, without a part of it; "" if it can, or if psycopg is missing.
+    """Return why libpq cannot read a connection string, without quoting it; "" if it can, or if psycopg is missing.
 
     libpq ends a password at an unescaped @, /, ... It takes the rest for the host, the port or the database, and quotes
     it in errors.

@@ -1,4 +1,4 @@
-"""The secrets in the environment of this process: values of variables with telling names, and parts of addresses."""
+"""Secrets in the environment of this process: values of variables with secret-like names, and parts of addresses."""
 
 import json
 import os
@@ -131,7 +131,7 @@ def _find_secrets(name: str, value: str) -> Iterator[str]:
 
 def _is_ordinary(name: str, value: str) -> bool:
     """Return True for a path, for a folder on the way to the working directory, which CI systems name by a short token,
-    and for words in a variable whose name tells of a key or a token.
+    and for words in a variable whose name suggests a key or a token.
     """
     has_words = " " in value or value.lower() == value.upper()  # Chinese has no spaces between words
     is_words = has_words and value.replace(" ", "").isalpha() and not looks_random(value)
@@ -139,7 +139,7 @@ def _is_ordinary(name: str, value: str) -> bool:
 
 
 def _secrets_in_named(value: str) -> Iterator[str]:
-    """Yield the value of a variable with a telling name, and its parts, without quotes around.
+    """Yield the value of a variable with a secret-like name, and its parts, without surrounding quotes.
 
     The parts are the password after a user, what follows `Bearer` and `Basic`, and each of several random keys.
     """
@@ -216,7 +216,7 @@ def _secrets_in_headers(value: str, *, all_count: bool) -> Iterator[str]:
 def _secrets_in_json(name: str, value: str) -> Iterator[str]:
     """Yield the secrets in the fields of JSON. Texts in a list have the name of the list.
 
-    In a variable whose name tells of secrets, every value that looks random counts.
+    In a variable with a secret-like name, every value that looks random counts.
     """
     all_count = names_secret(name)
     try:

@@ -1,7 +1,7 @@
 """The mask for messages, answers and files.
 
 `mask_text` is for messages. It hides the secrets of the environment in all encodings, and anything that looks like a
-secret: passwords and keys in addresses, headers, keys of well-known providers, assignments to telling names.
+secret: passwords and keys in addresses, headers, keys of well-known providers, assignments to secret-like names.
 `without_secrets` is for answers and data. It hides the secrets of the environment only, so that other text stays
 unchanged.
 """

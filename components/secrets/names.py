@@ -121,7 +121,7 @@ def names_secret(name: str) -> bool:
 
 @lru_cache(4096)
 def is_doubtful(name: str) -> bool:
-    """Return True for a variable with a telling name that usually contains something else, such as `STOP_TOKENS`."""
+    """Return True for a secret-like name of a variable that usually contains something else, such as `STOP_TOKENS`."""
     plain = _in_capitals(name)
     is_other = _OF_VARIABLES.search(plain) or _ORDINARY.search(plain) or _WORDS.search(plain)
     is_doubtful_name = _RESEMBLES.search(plain) or (_INDICATES_SECRET.search(plain) and is_other)

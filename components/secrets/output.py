@@ -73,7 +73,7 @@ def _show_in_thread(arguments: threading.ExceptHookArgs) -> None:
 class _MaskedIgnored:
     """Shows an exception that Python cannot raise, for example in a `__del__`.
 
-    The hook that was there before gets interrupts, because it may raise them again.
+    The previous hook receives interrupts, because it may raise them again.
     """
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class _MaskedIgnored:
         if ignored.exc_type is KeyboardInterrupt:
             self._before(ignored)
             return
-        with suppress(Exception):  # the object may have no text, and Python may be ending
+        with suppress(Exception):  # repr() of the object may fail, and Python may be shutting down
             place = f"{ignored.err_msg or 'Exception ignored in'}: {ignored.object!r}\n"
             trace = traceback.format_exception(ignored.exc_type, ignored.exc_value, ignored.exc_traceback)
             sys.stderr.write(mask_text(place + "".join(trace)))

@@ -269,7 +269,7 @@ def _rank_bm25(
     index = block.index
     ids = index["ids"].tolist()
     if not ids or not query_rows:
-        return  # rank_bm25 would divide by zero words
+        return  # without words, rank_bm25 would divide by zero
     okapi = BM25Okapi([ids[a:b] for a, b in pairwise(index["offsets"].tolist())], k1=settings.k1, b=settings.b)
     for i in query_rows:
         term_ids = block.term_ids[queries.row(i)]

@@ -113,7 +113,7 @@ def model_confidence_set(
     `measures` are several measures of distance. The one with the larger p counts. `floors` float64[n_cells, n_cells]
     are the smallest possible p-values of any two cells.
 
-    Without an alpha, each round sets aside the cells with the smallest p, down to the last cell. Each p is then right
+    Without an alpha, each round sets aside the cells with the smallest p, down to the last cell. Each p is then valid
     for every alpha, the smallest p tests whether all cells are equally good, and `critical` is None.
     """
     n_cells = len(ahead)

@@ -198,7 +198,7 @@ class Race:
         self._total[new], self._squares[new] = difference.sum(axis=0), (difference**2).sum(axis=0)
 
     def _leaders(self) -> NDArray[np.intp]:
-        """Return the opponent of each cell: the live cell with the largest sum that may be one, the first of equal
+        """Return the opponent of each cell: the permitted live cell with the largest sum, the first one in a
         ones.
         """
         sums = np.where(self.live, self._sums, -np.inf)
@@ -210,7 +210,7 @@ class Race:
     def shortfall(self, cell: int) -> float:
         """Return a lower bound of how far a cell is behind its best opponent of the full run, at confidence 1 - alpha.
 
-        It is 0 or more, and exact to .0001. For any smaller deficit, the wealth against it has reached 1 / alpha, or
+        It is at least 0, accurate to 0.0001. For any smaller deficit, the wealth against it has reached 1 / alpha, or
         perfect scores could not make up for it. The bound holds at all looks together.
         """
         seen = self._scores[: self.n_seen]
@@ -353,7 +353,7 @@ def forecast(
 def share_asked(standard_errors: float, alpha: float = 0.05) -> float:
     """Return the share of the samples that a cell answers before it stops if it ends this many standard errors behind.
 
-    An approximation of the growth of the wealth, which replays of stored sweeps agree with to .1: a / (1 + a) with
+    An approximation of the growth of the wealth, within 0.1 of replays of stored sweeps: a / (1 + a) with
     a = 2 (ln(1 / alpha) + 2) / standard_errors^2.
     """
     if standard_errors <= 0:

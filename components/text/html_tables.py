@@ -33,7 +33,7 @@ def html_tables(text: str) -> list[HtmlTable]:
     if "<table" not in text.lower():
         return []
     reader = _TableReader(text)
-    end = text.rfind(">") + 1  # behind it, the parser would search the end of every tag in vain
+    end = text.rfind(">") + 1  # after it, the parser would search to the end for every tag, and find nothing
     reader.feed(text[:end])
     reader.close()
     reader.handle_data(unescape(text[end:]))

@@ -104,7 +104,7 @@ def _find_exact(text: str, document: str, start: int | None) -> int | None:
 
 
 def _find_near(text: str, document: str) -> tuple[int, int] | None:
-    """Return the stretch of a document that has most of a text, None if it has too little."""
+    """Return the stretch of a document that has most of a text, None if no stretch has enough of it."""
     pieces = list(segments(text, document))
     if not pieces or contained_number_share(text, document) < MIN_OVERLAP:
         return None

@@ -95,7 +95,8 @@ def function_problems(
     """Return one message per reason why `function(first, **parameters)` cannot be called. `first` is "" if there is no
     first argument.
 
-    It is also passed `optional` if it has a parameter of that name. `group` has the parameters.
+    The function also gets `optional` if it has a parameter of that name. `group` is the configuration group with the
+    parameters.
     """
     if not callable(function):
         return [f"which is a {type(function).__name__}, expected a function"]

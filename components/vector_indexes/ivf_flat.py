@@ -130,7 +130,7 @@ class IvfFlat:
                 score[query, probe, :n], chunk[query, probe, :n] = nearest[0], rows[nearest[1]]
                 release(lists.vectors)
 
-        # A list is too small for several threads, so each thread searches other lists.
+        # A list is too small for several threads, so threads search different lists.
         with ThreadPoolExecutor(
             faiss.omp_get_max_threads(), initializer=faiss.omp_set_num_threads, initargs=(1,)
         ) as pool:

@@ -129,7 +129,7 @@ class SafeConsole(Console):
 
     def on_broken_pipe(self) -> None:
         self.quiet = True
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # with a broken output, Python fails at its exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # a broken output would make Python's exit fail
 
 
 def _apply_markup(text: str) -> Text:

@@ -106,7 +106,7 @@ def _open_missing_streams() -> None:
 
 
 def _end_like_ctrl_c() -> None:
-    """Let other signals end the command as Ctrl-C does, so that its results record how far it came.
+    """Let other signals end the command as Ctrl-C does, so that its results record how far it got.
 
     Batch systems, containers and closed terminals send such signals. Ignored signals, as under nohup, stay ignored.
     """
@@ -128,7 +128,7 @@ def _reset_terminate(interrupt: Interrupt) -> None:
 
 
 def _end_immediately() -> None:
-    """Make a further Ctrl-C end the process immediately, even while the interpreter waits for threads."""
+    """Make another Ctrl-C end the process immediately, even while the interpreter waits for threads."""
     with suppress(OSError):
         sys.stdout.flush()
     # Python remembers an interrupt within generated code, such as methods of dataclasses, until it next runs such code.

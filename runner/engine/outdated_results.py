@@ -14,7 +14,7 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class OtherVersions:
-    """Cached results of a plan that were computed with other versions than the installed ones.
+    """Cached results of a plan that were computed with versions other than the installed ones.
 
     `packages` maps (package, its version then) to the number of results. `kinds` lists their kinds, inputs first.
     """

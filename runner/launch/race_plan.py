@@ -92,7 +92,8 @@ def plan_race(
 
 
 def _targets(samples: Sequence[Sample], *, with_subsets: bool) -> dict[str, NDArray[np.bool_]]:
-    """Return the samples of each target, bool[n_samples]: overall, and subsets with other samples than earlier targets.
+    """Return the samples of each target, bool[n_samples]: overall, and subsets whose samples differ from those of
+    earlier targets.
 
     Matrix fields are not targets, because they have few samples.
     """

@@ -1,4 +1,4 @@
-"""The side of a running sweep to users who watch and steer it: see `runner.results.live_sweep`."""
+"""The interface of a running sweep to users who watch and steer it: see `runner.results.live_sweep`."""
 
 import threading
 import time
@@ -157,7 +157,7 @@ def _ignore(*_: object) -> None:
 
 
 class _ProgressFile:
-    """`progress.json`, written about once a second at most.
+    """`progress.json`, written at most about once a second.
 
     The heartbeat thread writes progress that arrived within a second of the last write, because no later call may
     follow.

@@ -68,7 +68,7 @@ def collect_cell(
 
 
 def stopped_cell(cell: PlannedCell, store: Store, race: Mapping[str, Json]) -> CellResult:
-    """Return the result of a cell that a race stopped, or the user. `race` is described at `CellResult`, {} for the
+    """Return the result of a cell that a race or the user stopped. `race` is described at `CellResult`, {} for the
     user.
     """
     if not race:

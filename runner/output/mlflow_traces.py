@@ -104,7 +104,7 @@ def _garbage_collection_off() -> Iterator[None]:
 
 
 def trace_id(run_id: str, sample_id: str) -> str:
-    """Return the id of a sample's trace. It depends on run and sample alone, so that no trace is logged twice."""
+    """Return the id of a sample's trace. It depends only on run and sample, so that no trace is logged twice."""
     return f"tr-{sha256(f'{run_id} {sample_id}'.encode(errors='surrogatepass')).hexdigest()[:32]}"
 
 

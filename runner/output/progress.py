@@ -20,8 +20,8 @@ class StageProgress:
     """Bars for all stages and for each kind of stage that is running. They vanish at the end.
 
     A log, and a terminal that cannot move its cursor (TERM=dumb), get plain lines instead. There is one when a slow
-    kind of stage is done, and one every 10 seconds (60 in a log) in between. Both show the time left once enough was
-    done to tell (see `TimeLeft`).
+    kind of stage is done, and one every 10 seconds (60 in a log) in between. Both show the time left once enough is
+    done to estimate it (see `TimeLeft`).
     """
 
     def __init__(

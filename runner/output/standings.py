@@ -31,7 +31,7 @@ MAX_TESTED_CELLS = 60
 class Standings:
     """Cells in the order of leaderboards, and the headline metrics, or [] if no cell has a value that ranks it.
 
-    `lacks_quality` is True if only their tokens have a value, which ranks no cell.
+    `lacks_quality` is True if the only metrics with a value are token counts, which rank no cell.
 
     `choice` is the cell to take, with the cells that may be as good; None if the cells were not tested. It comes first,
     then the cells with equal values. The others follow in the order of their means, best first.

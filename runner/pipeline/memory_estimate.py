@@ -96,7 +96,7 @@ def _token_weights_line(encoder: TokenWeigher) -> str:
 
 
 def _overlap(chunker: AnyChunker) -> float:
-    """Return the part of a chunk that the next one repeats, of the chunks that are searched."""
+    """Return the share of a searched chunk that the next chunk repeats."""
     searched_chunker = getattr(chunker, "children", chunker)
     return float(getattr(searched_chunker, "overlap", 0.0))
 

@@ -34,7 +34,7 @@ def select_block(data: Data, rows: Sequence[int]) -> Data:
 
 
 def block_scoring(cell: Cell, block: Data, pool: Data | None, metric: str) -> Stage[Scoring]:
-    """Return the stage that scores the answers of a cell to a block, by the component of one metric alone."""
+    """Return the stage that scores the answers of a cell to a block, by the component of a single metric."""
     scores = {name: each for name, each in cell.metrics.scores.items() if metric in each.names}
     graph = build_graph(replace(cell, metrics=replace(cell.metrics, scores=scores)), block, pool)
     return next(stage for stage in graph.result.scorings if isinstance(stage, AnswerScores))

@@ -103,7 +103,7 @@ def common_base(cells: Iterable[Mapping[str, Json]], varied: Sequence[str]) -> d
 
 
 def changes(axes: Mapping[str, Json], base: Mapping[str, Json]) -> list[str]:
-    """Return the axes that the cell uses with another value than the base."""
+    """Return the axes for which the cell uses a different value from the base."""
     return [name for name in base if axes.get(name) is not None and axes[name] != base[name]]
 
 

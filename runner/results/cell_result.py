@@ -58,7 +58,7 @@ class CellResult:
 
     `tokens` are counted by the providers; `completion` includes `reasoning`. `usage` is `{"answers", "judge/<name>",
     "expander" or "reranker": {n_requests, n_prompt_tokens, n_completion_tokens, n_cached_tokens, cost}}`, and `cost` is
-    its sum in `currency`. They are what the cell takes when nothing is cached. A cost is None if a server counted no
+    its sum in `currency`. They are the totals as if nothing were cached. A cost is None if a server counted no
     tokens or if no price list has the model. Prompt tokens include cached tokens.
 
     `seconds` and `reused` are by stage: the time that its results took when computed, and whether all of them were
@@ -134,9 +134,9 @@ class SweepResult:
     the same cell. `headline` is the metric that ranks the cells, "" for the default one. `spent` are the requests and
     the cost of this run, without cached replies: `{n_requests, n_prompt_tokens, n_cached_tokens, n_completion_tokens,
     cost, currency, n_unpriced, n_unanswered}`. `search` describes a search, {} for a grid: `{strategy, seed, n_cells,
-    n_space, n_tried, n_failed, n_invalid, is_whole, objectives, axes}`. `is_whole` if every cell of the space was
-    tried. `steered` are the requests of users that the sweep carried out, as `{at, action}` and `cell_id` for a stopped
-    cell.
+    n_space, n_tried, n_failed, n_invalid, is_whole, objectives, axes}`. `is_whole` is true if every cell of the space
+    was tried. `steered` are the requests of users that the sweep carried out, as `{at, action}` and `cell_id` for a
+    stopped cell.
     """
 
     sweep_id: str

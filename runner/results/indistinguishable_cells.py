@@ -23,7 +23,7 @@ ALPHA = 0.05
 """Probability that the truly best cell is excluded from the cells that may be the best."""
 
 MANY_CELLS, N_RESAMPLES_OF_MANY = 100, 1_999
-"""With more cells, comparing all pairs in resamples takes long, so there are fewer resamples."""
+"""With more cells, comparing all pairs in all resamples takes too long, so there are fewer resamples."""
 
 _DIGITS = 12
 """Means that agree in this many decimals differ only by rounding."""

@@ -64,7 +64,7 @@ class CommonSamples:
 
     @property
     def left_out_differ(self) -> bool:
-        """True if some cell has a value for samples that another one lacks, so that its own mean is over
+        """True if some cell has a value for samples that another one lacks, so that its own mean covers
         other samples.
         """
         return any(left_out.total() < self.n_known - self.n for left_out in self.left_out)

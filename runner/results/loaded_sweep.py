@@ -30,7 +30,7 @@ _BETWEEN_AXES = re.compile(r",(?=\s*[\w.@/]+=)")
 class LoadedSweep:
     """A sweep's folder, the results of its finished cells, in the order of the sweep, and the ids of its other cells.
 
-    For sweeps that were loaded together, `elsewhere` has the folders of cells from other sweeps than the first.
+    For sweeps that were loaded together, `elsewhere` has the folders of cells that are not from the first sweep.
     `headline` is the headline of the first sweep: see `SweepResult`. `searches` are the searches that chose the cells.
     """
 

@@ -61,7 +61,7 @@ def _component(cell: CellResult, metric: str) -> Metric | None:
 
 def _component_with_node(cell: CellResult, metric: str) -> tuple[Mapping[str, Json], Metric] | None:
     """Return the component of a cell's configuration that computes the metric, one of ours or of a trusted package,
-    behind its configuration.
+    after its configuration.
     """
     from runner.pipeline.building import build_component
 

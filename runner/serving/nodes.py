@@ -85,7 +85,7 @@ def _mappings(node: Json, location: str) -> Iterator[tuple[str, Mapping[str, Jso
 
 
 def _transform(node: Json, location: str, change: Callable[[str, Json], Json]) -> Json:
-    """Return the node with everything in it changed, from the inside out."""
+    """Return the node with everything in it changed, innermost values first."""
     if isinstance(node, Mapping):
         node = {name: _transform(value, f"{location}.{name}", change) for name, value in node.items()}
     elif isinstance(node, list | tuple):

@@ -42,7 +42,7 @@ class Form:
     - empty texts and control characters;
     - for kinds that ask a question: questions that are too short or too long in characters, or ask nothing, and
       references that are too long;
-    - questions and references in another language than the corpus;
+    - questions and references in a different language from the corpus;
     - references that say that there is no answer;
     - questions and references that point at a text that readers do not see;
     - personal data.

@@ -47,7 +47,7 @@ class Inspection:
     """An inspector sees the draft with all of its evidence, and drops it (`dropped_by_inspector`), corrects it or keeps
     it.
 
-    The inspector should be another model than the writer. A corrected draft has no gold, and goes through all gates
+    The inspector should be a different model from the writer. A corrected draft has no gold, and goes through all gates
     again. If it needs a second correction, it is rejected (`needs_second_correction`). Applies to questions. Source of
     the three grades: Wang et al. 2024, "OmniEval", section 3.2.
 

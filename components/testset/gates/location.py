@@ -20,7 +20,7 @@ class Location:
     - `quote_ambiguous`: it is in several places;
     - `evidence_unused`: a draft over several texts does not cite one of the texts;
     - `evidence_removed`: the evidence is in a document that the draft removes from the corpus;
-    - `cited_elsewhere`: the words are in another sentence than the cited one. This is only a remark.
+    - `cited_elsewhere`: the words are in a sentence other than the cited one. This is only a remark.
 
     Gold that occurs in its document more than once is widened by at most `max_added_sentences`; 0 for no widening.
     """

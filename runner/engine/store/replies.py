@@ -125,7 +125,7 @@ class Replies:
             for gone in self._files.keys() - set(names):
                 del self._files[gone]
             n_gone = sum(not self._find(name, requested, replies) for name in names)
-            if not n_gone:  # files that are gone were merged into a new one, or pruned
+            if not n_gone:  # missing files were merged into a new one, or pruned
                 return replies
 
     def hidden_variables(self, replies: Collection[str]) -> dict[str, Sequence[str]]:
@@ -150,7 +150,7 @@ class Replies:
         return {path: n_lines for path, n_lines in counts.items() if n_lines != 0}
 
     def drop_damaged(self, files: Iterable[Path]) -> None:
-        """Write files again without their damaged lines. Raises StoreError if they cannot be written."""
+        """Rewrite files without their damaged lines. Raises StoreError if they cannot be written."""
         with storage_errors("replies", self._folder):
             for path in files:
                 with suppress(FileNotFoundError):  # another process has merged or pruned it
@@ -196,7 +196,7 @@ class Replies:
         `hidden` names the variables whose values were hidden in an answer, by `request_id`.
 
         The disk is synced about once a second. Raises StoreError if they cannot be written, so that no further replies
-        are paid and lost.
+        are paid for and lost.
         """
         read_answers = list(map(as_stored, answers))
         storable = [each for each in read_answers if each.state is not AnswerState.ERROR]
@@ -237,7 +237,7 @@ class Replies:
             _SPARE.reserve()
 
     def _merge(self) -> None:
-        """Merge the files of ended writers if they are many. Raises OSError if a file cannot be read or written.
+        """Merge the files of ended writers if there are many. Raises OSError if a file cannot be read or written.
 
         A kill at any moment loses no reply: a reply that is in two files counts once.
         """

@@ -22,7 +22,7 @@ class StoredResult:
 
     Each file is compared with its checksum once per process, when it is first read. `unreadable` says why a part could
     not be read although its file has the checksum: other versions of libraries may have written it. `is_new` is true if
-    this process has just written the result. `Store.write` may return the result of another process that was first.
+    this process has just written the result. `Store.write` may return the result of another process that was faster.
     """
 
     folder: Path

@@ -279,6 +279,6 @@ def compressor_counts(run: Run, compressed: Sequence[Compressed]) -> dict[str, R
 
 
 def compressor_problems(compressor: AnyCompressor) -> list[str]:
-    """Return an error message for a compressor with another kind of model than a language model."""
+    """Return an error message for a compressor whose model is not a language model."""
     models = [compressor.llm] if isinstance(compressor, AskingCompressor) else []
     return model_problems(COMPRESSOR, "the numbers of sentences", models)

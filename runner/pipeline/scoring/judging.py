@@ -211,7 +211,7 @@ class JudgedScores(
         ask = run.ask(self.metric.llm, judge_purpose(self.metric))
         inputs = [JudgeInput(samples[row], texts[row], passages[row]) for row in rows]
         prepared = run.read(self.preparation)
-        # the plan needs the requests alone: nothing that this process would compute about the replies
+        # the plan needs only the requests, and nothing that this process would compute from the replies
         asks_only: Callable[[], JudgedMetric] | None = getattr(self.metric, "asks_only", None)
         metric = asks_only() if run.only_counts and asks_only else self.metric
         judgements = metric.judge(inputs, prepared.decisions, _set_draw(ask, self.draw))

@@ -149,7 +149,7 @@ def _question(sample: Sample) -> str:
 
 
 class SearchHits(Stage[Hits], kind="search_hits", version=1, work=Work.PER_QUERY):
-    """The hits of one search by sample. A sample that was not searched for has none."""
+    """The hits of one search by sample. A sample without a query in this search has none."""
 
     codec = Columns(Hits)
 
@@ -157,7 +157,7 @@ class SearchHits(Stage[Hits], kind="search_hits", version=1, work=Work.PER_QUERY
     decided: NextSearches
 
     def make(self, run: Run) -> Hits:
-        """Take the hits of the samples that were searched for."""
+        """Take the hits of the samples that had a query."""
         all_hits, is_searched = run.read(self.hits), np.array([bool(query) for query in run.read(self.decided).next])
         hits = empty_hits(len(is_searched), all_hits.chunk.shape[1])
         rows = np.flatnonzero(is_searched[: len(all_hits)])
@@ -236,7 +236,7 @@ def iterated_search(
     search: Callable[[Stage[Queries]], Stage[Hits]],
     copies: Stage[GoldCopies],
 ) -> IteratedSearch:
-    """Search again and again, as the iteration decides. `first_hits` are the hits of the first search, and `search`
+    """Repeat the search until the iteration ends it. `first_hits` are the hits of the first search, and `search`
     searches for other queries; both are chunks that are searched, by sample.
     """
     data = texts.data

@@ -1,4 +1,4 @@
-"""The share of a set that people accept, as a whole and in every cell of the topic x task matrix."""
+"""The share of a set that people accept, as a whole and in every field of the topic x task matrix."""
 
 import csv
 import io
@@ -49,8 +49,8 @@ def ratings_by_sample(annotations: Sequence[Annotation]) -> dict[str, list[int]]
 
 
 def acceptance(testset: Testset, ratings: Mapping[str, Sequence[int]]) -> list[CellAcceptance]:
-    """Return the acceptance of the whole set, then of each cell, sorted by name. Samples without a rating count in no
-    share.
+    """Return the acceptance of the whole set, then of each matrix field, sorted by name. Samples without a rating count
+    in no share.
 
     Intervals are Wilson's with the effective number of independent samples, because samples of connected documents
     depend on each other (`components.metrics.interval`). Fewer than 5 groups of connected documents have no interval.
@@ -83,7 +83,7 @@ def acceptance(testset: Testset, ratings: Mapping[str, Sequence[int]]) -> list[C
 
 
 def acceptance_csv(cells: Sequence[CellAcceptance]) -> str:
-    """Return the cells as CSV, a row for each. Missing intervals are empty cells."""
+    """Return the matrix fields as CSV, one per row. Missing intervals are empty."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     measures = ("accepted", "share", "low", "high")

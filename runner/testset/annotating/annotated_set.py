@@ -11,8 +11,8 @@ from runner.results.released_set import Testset
 
 
 def sample_per_cell(samples: Sequence[Sample], per_cell: int | None, seed: int) -> list[Sample]:
-    """Return `per_cell` samples of each topic and task, in their order. Smaller cells keep all samples, and so does
-    None.
+    """Return `per_cell` samples of each topic and task, in their order. Smaller matrix fields keep all samples, and so
+    does None.
 
     The seed and the ids determine the draw. A larger number adds samples to a smaller draw.
     """

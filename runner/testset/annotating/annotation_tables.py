@@ -58,7 +58,7 @@ def agreement_record(agreement: AnnotatorAgreement) -> dict[str, Json]:
 
 
 def show_acceptance(console: Console, cells: Sequence[CellAcceptance]) -> None:
-    """Print the acceptance of the whole set, then of each cell."""
+    """Print the acceptance of the whole set, then of each matrix field."""
     thresholds = (f"rated {threshold} or more" for threshold in THRESHOLDS)
     table = _table("Acceptance", ("topic", "task", "samples", "rated", *thresholds), 2)
     for cell in cells:

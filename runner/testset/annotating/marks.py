@@ -29,7 +29,7 @@ class Mark:
 def make_gold(
     sample: Sample, marks: Sequence[Mark], texts: Mapping[str, str]
 ) -> tuple[tuple[Evidence, ...], list[str]]:
-    """Return the gold that the marks make, and descriptions of the marks that cannot be placed.
+    """Return the gold that results from the marks, and descriptions of the marks that cannot be placed.
 
     Units that are still marked keep their place in the order. So do whole documents, which people cannot mark. New
     units follow, ordered by document and place.

@@ -80,8 +80,8 @@ def _matrix(samples: Iterable[Sample]) -> dict[str, dict[str, int]]:
 
 
 def _gold(benchmark: Benchmark) -> dict[str, Json]:
-    """Count the gold that is in the corpus, where alone it can be found, and the gold documents that only the loader
-    added.
+    """Count the gold that is in the corpus, the only gold that a search can find, and the gold documents that only the
+    loader added.
     """
     known = set(benchmark.documents.ids)
     samples = benchmark.samples

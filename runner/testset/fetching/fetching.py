@@ -135,7 +135,7 @@ def _report_sources(named: NamedSet, parts: Parts, report: Report) -> None:
 
 
 def _require_space(parts: Parts, partial: Path) -> None:
-    """Raise DataError if the downloads alone need more space than there is."""
+    """Raise DataError if the downloads alone need more than the free space."""
     n_needed = sum(repo.files[path].n_bytes for repo, paths in parts.values() for path in paths)
     with writing(partial):
         n_here = sum(file.stat().st_size for file in (partial / "downloads").iterdir())

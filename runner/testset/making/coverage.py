@@ -24,8 +24,8 @@ PENDING = "requests failed"
 
 @dataclass
 class Count:
-    """Counts of one cell: tried = accepted + rejected (by reason) + pending. `short` is the reason for fewer samples
-    than requested.
+    """Counts of one matrix field: tried = accepted + rejected (by reason) + pending. `short` is the reason for fewer
+    samples than requested.
     """
 
     requested: int
@@ -43,7 +43,7 @@ class Count:
 
 
 def coverage(state: GenerationState) -> dict[MatrixField, Count]:
-    """Return the counts of every cell, ordered by topic."""
+    """Return the counts of every matrix field, ordered by topic."""
     counts = {
         cell: Count(state.requested.per_cell, state.progress.n_documents[cell[0]]) for cell in state.requested.cells
     }
@@ -75,7 +75,7 @@ def _why_short(state: GenerationState, cell: MatrixField, count: Count) -> str:
 
 
 def as_csv(counts: Mapping[MatrixField, Count], labels: Mapping[str, str]) -> bytes:
-    """Return CSV in UTF-8: a row per cell, a column per reason."""
+    """Return CSV in UTF-8: a row per matrix field, a column per reason."""
     reasons = sorted({reason for count in counts.values() for reason in count.reasons})
     fields = ["topic", "task", "documents", "requested", "tried", "accepted", "rejected", "pending", "short", *reasons]
     text = io.StringIO()

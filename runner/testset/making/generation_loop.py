@@ -126,7 +126,7 @@ class GenerationLoop:
         """Read the corpus and its topics. Without `ask`, topics that a model has yet to draft are left out.
 
         Raises ComponentError if reading or drafting fails, BudgetReached if a limit of the budget stops them, and
-        ConfigError if the texts are in another language than the run.
+        ConfigError if the language of the texts is not the language of the run.
         """
         self._run([self.search.corpus])
         documents: Documents = self._read(self.search.corpus)

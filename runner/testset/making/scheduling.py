@@ -15,7 +15,7 @@ MatrixField = tuple[str, str]
 
 @dataclass(frozen=True)
 class GenerationRequest:
-    """The requested number of samples per cell, and the limits on evidence.
+    """The requested number of samples per matrix field, and the limits on evidence.
 
     At most `max_tries` evidence sets are tried per sample. The tasks in `removing` use only the removable documents.
     """
@@ -29,19 +29,19 @@ class GenerationRequest:
 
     @property
     def cells(self) -> list[MatrixField]:
-        """All cells, ordered by topic."""
+        """All matrix fields, ordered by topic."""
         return [(topic, task) for topic in self.topics for task in self.tasks]
 
     @property
     def n_tries(self) -> int:
-        """Maximum number of evidence sets that are tried for one cell."""
+        """Maximum number of evidence sets that are tried for one matrix field."""
         return self.per_cell * self.max_tries
 
 
 @dataclass
 class Progress:
-    """The state of a run: the evidence found so far by cell, in order, the number of documents by topic, and the
-    numbers of tried and accepted evidence sets by cell.
+    """The state of a run: the evidence found so far by matrix field, in order, the number of documents by topic, and
+    the numbers of tried and accepted evidence sets by matrix field.
     """
 
     evidence: dict[MatrixField, list[EvidenceSet]] = field(default_factory=dict)
@@ -60,8 +60,8 @@ class Progress:
 
 
 def next_batch(requested: GenerationRequest, progress: Progress, size: int) -> list[tuple[MatrixField, EvidenceSet]]:
-    """Return at most `size` evidence sets, taking cells in turn, and count them as tried. A cell gets no more than it
-    lacks.
+    """Return at most `size` evidence sets, from each matrix field in turn, and count them as tried. A field gets no
+    more than it lacks.
     """
     batch: list[tuple[MatrixField, EvidenceSet]] = []
     open_cells = [cell for cell in requested.cells if n_lacking(requested, progress, cell)]
@@ -76,12 +76,12 @@ def next_batch(requested: GenerationRequest, progress: Progress, size: int) -> l
 
 
 def n_lacking(requested: GenerationRequest, progress: Progress, cell: MatrixField) -> int:
-    """Return the number of samples that a cell still lacks."""
+    """Return the number of samples that a matrix field still lacks."""
     return max(requested.per_cell - progress.n_accepted[cell], 0)
 
 
 def n_to_try(requested: GenerationRequest, progress: Progress, cell: MatrixField) -> int:
-    """Return the number of evidence sets of a cell that may be tried now."""
+    """Return the number of evidence sets of a matrix field that may be tried now."""
     if progress.n_documents[cell[0]] < requested.min_documents:
         return 0
     n_untried = len(progress.evidence.get(cell, ())) - progress.n_tried[cell]
@@ -90,7 +90,9 @@ def n_to_try(requested: GenerationRequest, progress: Progress, cell: MatrixField
 
 
 def is_full(requested: GenerationRequest, progress: Progress) -> bool:
-    """Return True if every cell has its samples or has no tries left, so that more documents would change nothing."""
+    """Return True if every matrix field has its samples or has no tries left, so that more documents would change
+    nothing.
+    """
     return all(
         not n_lacking(requested, progress, cell) or progress.n_tried[cell] >= requested.n_tries
         for cell in requested.cells
