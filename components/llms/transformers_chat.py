@@ -82,7 +82,7 @@ class TransformersChat:
 
         Raises ComponentError if a folder does not exist.
         """
-        hashes = [folder_hash(self.model), *([folder_hash(self.adapter)] if self.adapter else [])]
+        hashes = [folder_hash(self.model), *([folder_hash(self.adapter, is_adapter=True)] if self.adapter else [])]
         return " ".join(filter(None, hashes))
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:

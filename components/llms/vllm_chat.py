@@ -78,7 +78,9 @@ class VllmChat:
 
         Raises ComponentError if a folder does not exist.
         """
-        return " ".join(filter(None, [folder_hash(self.model), self.adapter and folder_hash(self.adapter)]))
+        return " ".join(
+            filter(None, [folder_hash(self.model), self.adapter and folder_hash(self.adapter, is_adapter=True)])
+        )
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
         """Yield answers as they arrive. Raises ComponentError if the server cannot be started."""

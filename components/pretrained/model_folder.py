@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib.util
+import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -64,6 +65,12 @@ def model_problems(model: str, revision: str) -> list[str]:
         problems.append(f"model: the folder {folder} does not exist")
     elif not any(True for pattern in WEIGHTS for _ in folder.rglob(pattern)):
         problems.append(f"model: {folder} has no weights ({' or '.join(WEIGHTS)})")
+    elif (base := _adapter_base(folder)) and not Path(base).is_dir():
+        problems.append(
+            f"model: {folder} is an adapter of {base!r}, which is not a local folder, so another version of it may be "
+            "loaded. Merge the adapter into the model (merge_and_unload), or name a folder as base_model_name_or_path "
+            "in its adapter_config.json."
+        )
     return problems
 
 
@@ -90,38 +97,75 @@ def missing_packages(packages: Sequence[str], needed_by: str, extra: str = "mode
     return [MissingExtraError(missing, extra, needed_by)] if missing else []
 
 
-def folder_hash(model: str) -> str:
+def folder_hash(model: str, *, is_adapter: bool = False) -> str:
     """Return the SHA-256 (hex) of names and contents of a local folder's files except hidden ones; "" for a hub id.
 
-    The files are read once per process, and again if a size or a time changes. Raises ComponentError if the folder does
-    not exist.
+    For a folder that contains only an adapter, it covers the folder of the adapter's base too. Not if `is_adapter`:
+    then another setting names the base. The files are read once per process, and again if a size or a time changes.
+    Raises ComponentError if the folder does not exist.
     """
     folder = local_folder(model)
     if folder is None:
         return ""
-    stamps = folder_stamps(model)
+    stamps = _stamps(folder)
     for name, _, _ in stamps:
         note_identified(folder / name)
-    return _hash(folder, stamps)
+    own, base = _hash(folder, stamps), _base_folder(folder)
+    if base is None or is_adapter:
+        return own
+    return hashlib.sha256(f"{own} {_hash(base, _stamps(base))}".encode()).hexdigest()
 
 
 def folder_stamps(model: str) -> Stamps:
     """Return the name, size and time of each of a local folder's files except hidden ones; () for a hub id.
 
-    Raises ComponentError if the folder does not exist.
+    Includes those of an adapter's base. Raises ComponentError if the folder does not exist.
     """
     folder = local_folder(model)
     if folder is None:
         return ()
+    base = _base_folder(folder)
+    return (*_stamps(folder), *(_stamps(base) if base else ()))
+
+
+def _stamps(folder: Path) -> Stamps:
     if not folder.is_dir():
         raise ComponentError(f"model: the folder {folder} does not exist")
     stamps = []
-    for file in sorted(folder.rglob("*")):
+    for file in sorted(_walk(folder)):
         name = file.relative_to(folder)
         if file.is_file() and not any(part.startswith(".") for part in name.parts):
             status = file.stat()
             stamps.append((name.as_posix(), status.st_size, status.st_mtime_ns))
     return tuple(stamps)
+
+
+def _walk(folder: Path, above: frozenset[Path] = frozenset()) -> Iterator[Path]:
+    """Yield all files, also behind links to folders, which sentence-transformers follows. No folder is entered from
+    within itself.
+    """
+    real = folder.resolve()
+    for path in folder.iterdir() if real not in above else ():
+        if path.is_dir():
+            yield from _walk(path, above | {real})
+        else:
+            yield path
+
+
+def _adapter_base(folder: Path) -> str:
+    """Return the model that a folder with a PEFT adapter names as its base; "" for another folder."""
+    try:
+        config = json.loads((folder / "adapter_config.json").read_bytes())
+    except (OSError, ValueError):
+        return ""
+    base = config.get("base_model_name_or_path") if isinstance(config, dict) else None
+    return base if isinstance(base, str) else ""
+
+
+def _base_folder(folder: Path) -> Path | None:
+    """Return the other folder with the base of the adapter in a folder. None without an adapter."""
+    base = Path(_adapter_base(folder) or folder)
+    return base if base.is_dir() and not base.samefile(folder) else None
 
 
 @cache

@@ -1,0 +1,61 @@
+"""The hash of a model's folder covers everything that is loaded from it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from components.pretrained.model_folder import folder_hash, folder_stamps, model_problems
+
+
+def write(folder: Path, **files: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (folder / f"{name}.bin").write_text(text)
+    return folder
+
+
+def adapter_of(folder: Path, base: str) -> Path:
+    write(folder, adapter_model="weights of the adapter")
+    (folder / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": base}))
+    return folder
+
+
+def test_hash_covers_files_behind_a_linked_subfolder(tmp_path: Path) -> None:
+    head = write(tmp_path / "head", dense="before")
+    model = write(tmp_path / "model", weights="encoder")
+    without = folder_hash(str(model))
+    (model / "2_Dense").symlink_to(head)
+    before = folder_hash(str(model))
+    write(head, dense="retrained")
+    assert len({without, before, folder_hash(str(model))}) == 3
+
+
+def test_links_in_a_circle_end(tmp_path: Path) -> None:
+    one, other = write(tmp_path / "one", a="a"), write(tmp_path / "other", b="b")
+    (one / "other").symlink_to(other)
+    (other / "one").symlink_to(one)
+    assert [name for name, _, _ in folder_stamps(str(one))] == ["a.bin", "other/b.bin"]
+
+
+def test_hash_of_an_adapter_covers_its_base(tmp_path: Path) -> None:
+    base = write(tmp_path / "base", weights="before")
+    model = adapter_of(tmp_path / "tuned", str(base))
+    before, alone, stamps = folder_hash(str(model)), folder_hash(str(model), is_adapter=True), folder_stamps(str(model))
+    write(base, weights="trained again")
+    assert folder_hash(str(model)) != before
+    assert folder_stamps(str(model)) != stamps
+    assert folder_hash(str(model), is_adapter=True) == alone
+    assert model_problems(str(model), "") == []
+
+
+def test_adapter_next_to_its_own_base_is_hashed_once(tmp_path: Path) -> None:
+    model = adapter_of(tmp_path / "tuned", str(tmp_path / "tuned"))
+    assert folder_hash(str(model)) == folder_hash(str(model), is_adapter=True)
+
+
+@pytest.mark.parametrize("base", ["owner/name", "/gone"])
+def test_adapter_of_a_model_outside_local_folders_is_refused(base: str, tmp_path: Path) -> None:
+    model = adapter_of(tmp_path / "tuned", base)
+    (problem,) = model_problems(str(model), "")
+    assert f"is an adapter of '{base}', which is not a local folder" in problem
