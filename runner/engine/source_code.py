@@ -6,8 +6,10 @@ Classes of this project need no hash. A test guards their versions, and an updat
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import FunctionType
 
-from runner.engine.plugins.plugin_loading import class_snapshot, find_loaded, require_unchanged
+from components.errors import ComponentError
+from runner.engine.plugins.plugin_loading import class_snapshot, find_loaded, plugin_packages, require_unchanged
 from runner.engine.plugins.snapshot import installed_digest
 
 
@@ -17,8 +19,29 @@ def is_ours(cls: type) -> bool:
 
 
 def package_code(cls: type) -> str:
-    """Return the SHA-256 (hex) of the user code that a class may depend on. "" for a class of this project."""
-    return "" if is_ours(cls) else class_snapshot(cls).digest
+    """Return the SHA-256 (hex) of the user code that a class may depend on. "" for a class of this project.
+
+    Raises ComponentError if a plugin replaced a method of a class of this project.
+    """
+    if is_ours(cls):
+        _require_unpatched(cls)
+        return ""
+    return class_snapshot(cls).digest
+
+
+def _require_unpatched(cls: type) -> None:
+    packages = plugin_packages()
+    for base in cls.__mro__ if packages else ():
+        for name, value in vars(base).items():
+            function = getattr(value, "__func__", value)
+            if not isinstance(function, FunctionType):
+                continue
+            module = str(function.__globals__.get("__name__", ""))
+            if module.partition(".")[0] in packages:
+                raise ComponentError(
+                    f"{base.__module__}.{base.__qualname__}.{name} was replaced by {module}. The key of this component "
+                    f"would not contain the new code. Define a class that derives from {base.__qualname__} instead."
+                )
 
 
 def model_code(cls: type) -> str:

@@ -71,6 +71,11 @@ class _State:
 _state = _State()
 
 
+def plugin_packages() -> frozenset[str]:
+    """Return the top-level packages of users that are loaded, with those that they import."""
+    return _state.packages
+
+
 def load_plugins(packages: Iterable[str]) -> list[str]:
     """Take snapshots of packages as they are now, for a new run. Files that change later are refused until
     `allow_edits`.

@@ -117,6 +117,19 @@ def test_edit_anywhere_in_a_package_changes_the_component_key(edited: str, folde
     assert key(load("edited_package.part")()) != before
 
 
+@pytest.mark.parametrize("method", ["rerank", "new"])
+def test_built_in_component_that_a_plugin_patched_is_refused(
+    method: str, folder: Path, load: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its results would be stored under the key of the component, for users who lack the plugin too."""
+    assert key(NoReranker())
+    part = load("edited_module")
+    assert key(NoReranker())
+    monkeypatch.setattr(NoReranker, method, part.__eq__, raising=False)
+    with pytest.raises(ComponentError, match=rf"NoReranker\.{method} was replaced by edited_module\..* derives from"):
+        key(NoReranker())
+
+
 @pytest.mark.parametrize("renamed", ["unrelated", "lazy"])
 def test_renamed_file_changes_the_component_key(renamed: str, folder: Path, load: Load) -> None:
     before = key(load("edited_package.part")())
