@@ -41,7 +41,7 @@ class CellSummary:
     samples: pa.Table
 
 
-class Result(Stage[CellSummary], kind="result", version=17, work=Work.BENCHMARK):
+class Result(Stage[CellSummary], kind="result", version=18, work=Work.BENCHMARK):
     """All results of a cell."""
 
     codec = Columns(CellSummary)

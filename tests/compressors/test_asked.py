@@ -80,5 +80,5 @@ def test_unreadable_selection_is_retried_then_keeps_all_text(wrong: str) -> None
 
 
 def test_asking_compressor_rejects_missing_placeholders_and_zero_attempts() -> None:
-    assert make_compressor(instruction="{question}").check() == ["instruction: has no {sentences}"]
+    assert make_compressor(instruction="{question}").check() == ["instruction: lacks the placeholder {sentences}"]
     assert make_compressor(max_attempts=0).check()

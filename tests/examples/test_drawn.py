@@ -51,7 +51,7 @@ def test_follow_up_question_is_the_same_only_with_equal_history() -> None:
 
 
 def test_too_few_examples_are_an_error_that_names_the_setting() -> None:
-    with pytest.raises(DataError, match=r"got 4 examples for sample 'a' from 10 samples .* expected examples.n=5"):
+    with pytest.raises(DataError, match=r"found 4 examples for sample 'a' among 10 samples .* expected examples.n=5"):
         DrawnExamples(Demo(), n=5).choose(SAMPLES, POOL, DOCUMENTS)
 
 

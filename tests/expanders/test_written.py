@@ -212,10 +212,10 @@ def test_question_without_earlier_turns_is_not_rewritten() -> None:
         ({"n_texts": 0}, "n_texts: got 0, expected at least 1"),
         ({"n_turns": -1}, "n_turns: got -1, expected at least 0"),
         ({"max_attempts": 0}, "max_attempts: got 0"),
-        ({"instruction": "{n}"}, "instruction: has no {question}"),
+        ({"instruction": "{n}"}, "instruction: lacks the placeholder {question}"),
         (
             {"instruction": "{question} {history}"},
-            "instruction: has {history}, expected only {question} and {n}",
+            "instruction: unknown placeholder {history}, expected only {question} and {n}",
         ),
         ({"n_texts": 2, "reranker_reads": True}, "reranker_reads: got true for up to 2 queries"),
     ],

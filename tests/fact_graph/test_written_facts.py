@@ -44,9 +44,9 @@ class TestWrittenFacts(FactReaderContract):
         assert found.unread.startswith("cannot be read: (truncated reply)")
 
     def test_written_facts_reject_invalid_settings(self) -> None:
-        assert replace(READER, instruction="{title}").check() == ["instruction: has no {passage}"]
+        assert replace(READER, instruction="{title}").check() == ["instruction: lacks the placeholder {passage}"]
         assert replace(READER, instruction="{passage}{document}").check() == [
-            "instruction: has {document}, expected only {passage} and {title}"
+            "instruction: unknown placeholder {document}, expected only {passage} and {title}"
         ]
         assert replace(READER, max_facts=0, max_attempts=0).check() == [
             "max_facts: got 0, expected at least 1",

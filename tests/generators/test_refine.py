@@ -44,7 +44,7 @@ def test_refine_stops_after_a_failed_request() -> None:
 
 
 def test_refine_rejects_an_instruction_without_the_answer() -> None:
-    assert Refine("{prompt}").check() == ["instruction: has no {answer}"]
+    assert Refine("{prompt}").check() == ["instruction: lacks the placeholder {answer}"]
 
 
 def test_refine_instruction_has_the_language_of_the_cell() -> None:

@@ -105,7 +105,7 @@ def test_single_passage_is_never_split() -> None:
 def test_split_fuse_rejects_zero_tokens_and_a_missing_placeholder() -> None:
     assert SplitFuse("", "{question}", 0).check() == [
         "max_tokens: got 0, expected at least 1",
-        "instruction: has no {answers}",
+        "instruction: lacks the placeholder {answers}",
     ]
 
 

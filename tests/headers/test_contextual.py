@@ -47,4 +47,4 @@ class TestContextualHeader(ComponentContract):
         assert [own.text for own in asking.write_by_asking(DOCUMENTS, CHUNKS, ask)] == ["It is from First."] * 3
 
     def test_header_instruction_without_the_chunk_is_rejected(self) -> None:
-        assert replace(HEADER, instruction="{document}").check() == ["instruction: has no {chunk}"]
+        assert replace(HEADER, instruction="{document}").check() == ["instruction: lacks the placeholder {chunk}"]

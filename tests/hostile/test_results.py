@@ -177,7 +177,7 @@ def test_custom_metric_is_read_after_its_package_is_allowed(by: str, folder: Pat
 def test_python_api_imports_no_code_from_results(which: str, folder: Path, planted_results: Planted) -> None:
     sweep = analysis.load(folder / which)
     assert len(sweep.cells) == 2
-    with pytest.raises(DataError, match=r"results import no code that they name themselves.*given_package"):
+    with pytest.raises(DataError, match=r"code that results name is not imported.*given_package"):
         combiner(load(folder / which).cells[0], "doubled")
 
 
@@ -200,7 +200,7 @@ def test_export_of_untrusted_results_explains_how_to_trust(
     arguments = [str(folder / "poisoned"), "best:rouge_l", "--out", "nowhere"]
     assert runner.export.main(arguments) == 2
     said = capsys.readouterr().err
-    assert "names given_package.run; results import no code that they name themselves" in said
+    assert "names given_package.run; code that results name is not imported" in said
     assert "RAG_GRID_PLUGINS=given_package" in said
 
 

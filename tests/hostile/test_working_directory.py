@@ -184,5 +184,5 @@ def test_settings_of_numba_in_the_working_directory_are_refused(command: list[st
         check=False,
     )
     assert done.returncode == 2
-    assert f"{tmp_path / '.numba_config.yaml'}: numba reads this file of the working directory" in done.stderr
+    assert f"{tmp_path / '.numba_config.yaml'}: numba reads this file in the working directory" in done.stderr
     assert (tmp_path / "precious").read_text() == "mine"

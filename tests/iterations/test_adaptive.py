@@ -81,7 +81,7 @@ def test_only_questions_classified_as_several_are_searched_again() -> None:
 
 
 def test_adaptive_searches_reject_invalid_settings() -> None:
-    assert adaptive(instruction="How often?").check() == ["instruction: has no {question}"]
+    assert adaptive(instruction="How often?").check() == ["instruction: lacks the placeholder {question}"]
     assert adaptive(max_attempts=0).check()
     (problem,) = adaptive(llm=Scripted(reply="x")).check()
     assert problem.startswith("then.llm: differs from llm")

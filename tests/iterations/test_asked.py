@@ -114,6 +114,6 @@ def test_unreadable_search_reply_is_retried_then_ends_the_search(wrong: str) -> 
 
 
 def test_asked_searches_reject_invalid_settings() -> None:
-    assert asked_searches(instruction="{question}{steps}").check() == ["instruction: has no {passages}"]
+    assert asked_searches(instruction="{question}{steps}").check() == ["instruction: lacks the placeholder {passages}"]
     for wrong in ({"max_searches": 1}, {"n_passages": 0}, {"max_attempts": 0}):
         assert len(asked_searches(**wrong).check()) == 1

@@ -251,7 +251,7 @@ def test_applicability_of_all_questions_is_requested_in_one_call() -> None:
         ({"grades": (-1, 0, 1), "empty_answer": 0}, "grades: got -1, expected at least 0"),
         ({"empty_answer": 3}, "empty_answer: got 3"),
         ({"not_applicable_grade": -1}, "not_applicable_grade: got -1"),
-        ({"instruction": "{question}"}, "shows nothing to judge"),
+        ({"instruction": "{question}"}, "no placeholder for what to judge"),
         ({"applicability": "{answer}"}, "applicability: got {answer}"),
         ({"max_attempts": 0}, "max_attempts: got 0"),
     ],

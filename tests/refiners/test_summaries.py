@@ -66,6 +66,7 @@ class TestSummaries(ComponentContract):
 
     def test_summaries_reject_wrong_placeholders_and_zero_attempts(self) -> None:
         assert replace(SUMMARIES, instruction="{title} {body}").check() == [
-            "instruction: has no {text}", "instruction: has {body}, expected only {text} and {title}",
+            "instruction: lacks the placeholder {text}",
+            "instruction: unknown placeholder {body}, expected only {text} and {title}",
         ]  # fmt: skip
         assert replace(SUMMARIES, max_attempts=0).check() == ["max_attempts: got 0, expected at least 1"]

@@ -144,7 +144,7 @@ def test_rerank_orders_are_read_from_replies(reply: str, expected: list[int] | N
         ({"step": 0}, "step: got 0"),
         ({"passes": 0}, "passes: got 0"),
         ({"max_attempts": 0}, "max_attempts: got 0"),
-        ({"instruction": "{question}"}, "instruction: has no {passages}"),
+        ({"instruction": "{question}"}, "instruction: lacks the placeholder {passages}"),
     ],
 )
 def test_listwise_reranker_rejects_invalid_settings(fields: dict[str, Any], problem: str) -> None:

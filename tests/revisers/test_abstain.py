@@ -62,7 +62,9 @@ def test_unreadable_support_check_is_requested_again(wrong: str) -> None:
 
 
 def test_abstain_reviser_rejects_invalid_settings() -> None:
-    assert abstain(instruction="{question}").check() == ["instruction: has no {passages} and no {answer}"]
+    assert abstain(instruction="{question}").check() == [
+        "instruction: lacks the placeholder {passages} and no {answer}"
+    ]
     assert abstain(abstention=" ").check() == ["abstention: got none, expected a text"]
     assert abstain(max_attempts=0).check()
     assert is_refusal(abstain(abstention="信息不足").abstention)

@@ -24,8 +24,8 @@ def test_wording_request_contains_exactly_its_messages() -> None:
 def test_missing_and_unknown_wording_placeholders_are_errors() -> None:
     wording = Wording("", "{question} {answr}", "")
     assert wording.problems("reading", ("{question}", "{answer}")) == [
-        "reading.instruction: has no {answer}",
-        "reading.instruction: has {answr}, expected only {question} and {answer}",
+        "reading.instruction: lacks the placeholder {answer}",
+        "reading.instruction: unknown placeholder {answr}, expected only {question} and {answer}",
     ]
 
 

@@ -220,8 +220,8 @@ def test_coverage_is_the_headline_if_rankings_do_not_see_an_axis(
     plan = plan_small(tmp_path, *([*data, "language=en", *words.split()] for words in swept))
     name, lines = planned_headline(plan.cells, store_of(tmp_path))
     assert name == expected
-    assert any("ndcg@10 does not see top_k" in line for line in lines) == (expected == "passage_coverage")
-    assert any("compare it with context_tokens" in line for line in lines) == (expected == "passage_coverage")
+    assert any("ndcg@10 does not depend on top_k" in line for line in lines) == (expected == "passage_coverage")
+    assert any("read it together with context_tokens" in line for line in lines) == (expected == "passage_coverage")
 
 
 @pytest.mark.parametrize(

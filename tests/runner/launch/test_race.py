@@ -327,7 +327,7 @@ class TestRefused:
             (("race.metric=ndcg@10",), "ndcg@10 is not an answer metric"),
             (("race.metric=em", "run.headline=f1"), "race.metric=em and run.headline=f1 differ"),
             (("race.metric=bleu",), "bleu is not a mean over samples"),
-            (("race.metric=length",), "length ranks no cells"),
+            (("race.metric=length",), "length cannot rank cells"),
             (("race.metric=rouge",), "race.metric: got 'rouge'; did you mean"),
             (("race.alpha=1.5",), "alpha: got 1.5, expected an error rate"),
             (("race.margin=1",), "margin: got 1.0, expected a difference"),

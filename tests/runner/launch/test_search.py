@@ -222,8 +222,8 @@ class TestReaders:
         sweep = search(tmp_path, "retriever=bm25,dense", "top_k=2,4,8", "search=greedy", "search.n_cells=5")
         folder, mark = str(sweep.folder), "searched: 5 of 6 cells, strategy greedy, seed 0"
         for command, why in {
-            "effects": "means of values do not compare",
-            "plot --axis top_k": "means of values do not compare",
+            "effects": "means are not comparable",
+            "plot --axis top_k": "means are not comparable",
             "compare": "A baseline that was chosen beforehand can be compared",
         }.items():
             name, *options = command.split()

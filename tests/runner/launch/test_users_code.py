@@ -236,7 +236,7 @@ class TestClasses:
             cell_id = "x"
 
         Cell.config = config  # type: ignore[attr-defined]
-        with pytest.raises(DataError, match=r"results import no code that they name themselves.*users_code"):
+        with pytest.raises(DataError, match=r"code that results name is not imported.*users_code"):
             combiner(Cell, "answered")  # type: ignore[arg-type]
         monkeypatch.setenv("RAG_GRID_PLUGINS", "users_code")
         combine = combiner(Cell, "answered")  # type: ignore[arg-type]

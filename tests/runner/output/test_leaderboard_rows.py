@@ -90,7 +90,7 @@ def test_leaderboard_of_repeats_shows_configurations_and_keeps_draws(tmp_path: P
     assert done.returncode == 0, done.stderr
     rows = [line.split() for line in done.stdout.splitlines() if " +1 " in line]
     assert sorted(row[2] for row in rows[:2]) == ["2", "4"]
-    assert "each row is the mean over its draws" in done.stdout
+    assert "each row, with its interval, is the mean over its draws" in done.stdout
     with (only_sweep(tmp_path) / "leaderboard.csv").open(encoding="utf-8") as file:
         assert sorted((row["top_k"], row["repeat"]) for row in csv.DictReader(file)) == [
             ("2", "0"), ("2", "1"), ("4", "0"), ("4", "1"),

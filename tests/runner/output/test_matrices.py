@@ -99,7 +99,7 @@ class TestFiles:
         assert rows[n].split(",")[: n + 2] == [names[-1], *["0.5"] * (n + 1)]
         assert texts_of(files["matrix_f1.svg"]) == [
             "f1",
-            "400 topics x 400 tasks are too many fields to draw (at most 10,000 that are drawn.",
+            "400 topics x 400 tasks are too many fields to draw (at most 10,000).",
             "All values are in matrix_f1.csv.",
         ]
         assert len(files["matrix_f1.svg"]) < 1000

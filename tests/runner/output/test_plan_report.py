@@ -43,12 +43,12 @@ def test_language_switch_resolves_the_language_hint(
 
 def test_active_language_switch_is_not_suggested(tmp_path: Path) -> None:
     shown = plan(tmp_path, ENGLISH, "When was the bridge opened?", "language=en", "retriever=arms")
-    assert "made for others: retriever (CharacterBigrams). Choose others, unless this is intended." in shown
+    assert "made for other languages: retriever (CharacterBigrams). Choose others, unless this is intended." in shown
 
 
 def test_language_hint_names_metrics_left_in_the_old_language(tmp_path: Path) -> None:
     shown = plan(tmp_path, ENGLISH, "When was the bridge opened?", "tokenizer=english", "prompt=english")
-    assert "made for others: metrics (JiebaWords), metrics (Bleu). Add language=en" in shown
+    assert "made for other languages: metrics (JiebaWords), metrics (Bleu). Add language=en" in shown
 
 
 def test_english_words_are_reported_for_chinese_texts(tmp_path: Path) -> None:
@@ -75,13 +75,16 @@ def test_judge_language_follows_the_switch_unless_named(tmp_path: Path) -> None:
     assert "judge (Graded)" in plan(tmp_path, ENGLISH, question, "judge=omnieval", *JUDGE)
     assert "made for others" not in plan(tmp_path, ENGLISH, question, "judge=omnieval", "language=en", *JUDGE)
     shown = plan(tmp_path, ENGLISH, question, "judge=quest_eval_zh", "language=en", *JUDGE)
-    assert "made for others: judge (QuestEval). Choose" in shown
+    assert "made for other languages: judge (QuestEval). Choose" in shown
 
 
 def test_unrecognised_language_suggests_the_multilingual_option(tmp_path: Path) -> None:
     russian = {"a": "Мост был открыт в 1932 году и является одним из старейших в стране."}
     shown = plan(tmp_path, russian, "Когда был открыт мост?")
-    assert "in several languages, or in one that is not recognised, and these are made for one:" in shown
+    assert (
+        "in several languages, or in one that we do not recognise, but these components are made for a single language:"
+        in shown
+    )
     assert "Add language=multi" in shown
     assert "made for one" not in plan(tmp_path, russian, "Когда был открыт мост?", "language=multi")
 
@@ -109,7 +112,7 @@ def test_data_losses_separate_omitted_unfound_and_incomplete_data() -> None:
     assert data_losses({**notes, "n_blank_passages": 0}) == {
         "left out": "1 view",
         "not found": "3 gold passages, 1 fact",
-        "incomplete": "2 split files without their ends",
+        "incomplete": "2 truncated split files",
     }
 
 

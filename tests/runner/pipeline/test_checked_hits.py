@@ -29,9 +29,9 @@ def test_valid_hits_pass_the_check() -> None:
     ("wrong", "message"),
     [
         (None, "returned NoneType, expected Hits"),
-        (Hits(HITS.chunk.tolist(), HITS.score.tolist()), "other columns than integers and floats of two dimensions"),
-        (Hits(HITS.chunk.ravel(), HITS.score.ravel()), "other columns than integers and floats of two dimensions"),
-        (Hits(HITS.score, HITS.score), "other columns than integers and floats of two dimensions"),
+        (Hits(HITS.chunk.tolist(), HITS.score.tolist()), "columns are not two-dimensional arrays, integers"),
+        (Hits(HITS.chunk.ravel(), HITS.score.ravel()), "columns are not two-dimensional arrays, integers"),
+        (Hits(HITS.score, HITS.score), "columns are not two-dimensional arrays, integers"),
         (Hits(HITS.chunk[:1], HITS.score[:1]), "chunks (1, 2) and scores (1, 2), expected equal shapes of 2 rows"),
         (Hits(HITS.chunk, HITS.score[:, :1]), "chunks (2, 2) and scores (2, 1), expected equal shapes of 2 rows"),
         (changed([[0, 1], [2, 3]]), "query 1 has the chunk 3, expected 0 to 2, or -1 for no hit"),

@@ -138,8 +138,8 @@ def origins(row: int, **changes: int | bool) -> Origins:
     ("wrong", "message"),
     [
         (None, "returned NoneType as origins, expected Origins"),
-        (replace(REFINED.origins, start=[0, 3, 0]), "other columns than arrays of one dimension"),
-        (replace(REFINED.origins, is_copy=np.array([1, 0, 1])), "other columns than integers, and booleans in is_copy"),
+        (replace(REFINED.origins, start=[0, 3, 0]), "columns are not one-dimensional arrays"),
+        (replace(REFINED.origins, is_copy=np.array([1, 0, 1])), "columns are not integers, with booleans in is_copy"),
         (replace(REFINED.origins, end=REFINED.origins.end[:2]), "columns of [3, 3, 2, 3, 3, 3] rows"),
         (origins(2, document=2), "piece 2 is of document 2, expected 0 to 1"),
         (origins(2, end=6), "piece 2 is characters 0 to 6 of the refined document 1, which has 5"),

@@ -96,7 +96,7 @@ def test_failed_turn_fails_later_turns_until_the_next_run(
 
 
 def test_earlier_turns_that_are_not_samples_are_rejected_by_the_plan(tmp_path: Path, options: list[str]) -> None:
-    with pytest.raises(ConfigError, match="1 of 1 samples with earlier turns have one that is not a sample"):
+    with pytest.raises(ConfigError, match="1 of 1 samples with earlier turns have one that is not itself a sample"):
         plan_small(tmp_path, [*options, *own_data(tmp_path, TEXTS, [s for s in samples() if s["id"] != "0.1"])])
 
 

@@ -105,7 +105,7 @@ def test_valid_filter_results_pass_the_check() -> None:
     ("wrong", "message"),
     [
         (None, "returned NoneType, expected AllowedDocuments"),
-        (AllowedDocuments([0], [0], []), "returned AllowedDocuments with other columns"),  # type: ignore[arg-type]
+        (AllowedDocuments([0], [0], []), "returned AllowedDocuments whose columns"),  # type: ignore[arg-type]
         (allowed([0], [0, 1], [1]), "returned groups of 1 samples, expected one for each of 2"),
         (allowed([0, 1], [0, 1], [1]), "sample 1 has the group 1, expected 0 to 0"),
         (allowed([0, 0], [0, 2], [1]), "returned offsets that do not increase"),

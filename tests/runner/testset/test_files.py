@@ -178,7 +178,7 @@ def test_testset_of_another_corpus_or_with_edits_is_not_replaced(
 
 def test_path_that_is_not_a_testset_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "samples.jsonl").write_text("mine")
-    with pytest.raises(DataError, match="contains files than a test set"):
+    with pytest.raises(DataError, match="contains files that are not part of a test set"):
         require_replaceable(tmp_path, ABOUT)
     with pytest.raises(DataError, match="is not a folder"):
         require_replaceable(tmp_path / "samples.jsonl" / "set", ABOUT)

@@ -66,7 +66,7 @@ def test_question_tasks_reject_invalid_settings() -> None:
     wording = replace(question("extractive").wording, instruction="{documents}")
     assert replace(question("extractive"), n_documents=0, wording=wording).check() == [
         "n_documents: got 0, expected at least 1",
-        "instruction: has no {topic}",
+        "instruction: lacks the placeholder {topic}",
     ]
 
 

@@ -141,7 +141,7 @@ def test_topic_voting_rejects_invalid_settings() -> None:
     assert "adjudicator's name" in TopicVoting({"adjudicator": VOTER}, VOTER).check()[0]
     assert Voter(Scripted(), Wording("", "{text}", ""), n_characters=0).check() == [
         "n_characters: got 0, expected at least 1",
-        "wording.instruction: has no {options}",
+        "wording.instruction: lacks the placeholder {options}",
     ]
 
 

@@ -72,7 +72,9 @@ class TestUncoveredReads:
     def test_file_near_the_package_is_named_once(self, name: str, place: Path) -> None:
         write(place, name, "brief")
         (line,) = self.run(place, place / name)
-        assert line.startswith(f"reading.code read {place / name}, which no key of the store covers: an edit")
+        assert line.startswith(
+            f"reading.code read {place / name}, which the keys of the store do not cover: after an edit"
+        )
         importlib.import_module("reading.code").read(place / name)
         assert loading.uncovered_reads() == []
 
@@ -86,7 +88,9 @@ class TestUncoveredReads:
             write(place, f"prompts/{number}.md", "brief")
         read = "for number in range(12):\n    read(f'../prompts/{number}.md')\n"
         (line,) = self.run(place, place / "prompts/0.md", read)
-        assert line.startswith(f"reading.code read 12 files in {place / 'prompts'}, which no key of the store covers")
+        assert line.startswith(
+            f"reading.code read 12 files in {place / 'prompts'}, which the keys of the store do not cover"
+        )
 
     @pytest.mark.parametrize(
         "code",
@@ -203,7 +207,7 @@ class TestUncoveredReads:
         extra = "class Meta(type):\n    def __getattr__(cls, name):\n        raise KeyError(name)\n"
         extra += "class Own(metaclass=Meta):\n    def load(self):\n        return read('.'.join(['brief', 'md']))\n"
         (line,) = self.run(place, place / "reading/table.txt", f"{extra}Own().load()\n")
-        assert "brief.md, which no key of the store covers" in line
+        assert "brief.md, which the keys of the store do not cover" in line
 
 
 @pytest.mark.parametrize("name", [".cache/x", ".hidden", "__pycache__/x", "x.pyo", "run.log", "x.txt~", "mlflow.db"])

@@ -191,7 +191,7 @@ def test_bucket_prune_keeps_results_of_running_sweeps(
     objects = Objects(address)
     with store.leases.take("a run", [KEYS[0]]):
         assert run("prune", "--older-than-days", "0") == 0
-        assert "a sweep is running: we keep 2 results that it needs" in capsys.readouterr().out
+        assert "a sweep is running, so prune keeps 2 results that it needs" in capsys.readouterr().out
         assert len(objects.list_objects("entries")) == 2
     assert run("prune", "--older-than-days", "0") == 0
     assert objects.list_objects("entries") == []

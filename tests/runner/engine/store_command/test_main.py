@@ -356,7 +356,7 @@ class TestBesideRunningSweeps:
         with store.leases.take("a run", [chunks.manifest.key]):
             assert run(store, "prune", "--older-than-days", "0") == 0
             assert run(store, "prune", "--older-than-days", "0", "--stage", "replies") == 0
-        assert "a sweep is running: we keep 1 results that it needs" in capsys.readouterr().out
+        assert "a sweep is running, so prune keeps 1 results that it needs" in capsys.readouterr().out
         assert [entry.manifest.kind for entry in store.entries()] == ["chunks"]
         assert list((store.root / "workspaces").iterdir())
         assert list((store.root / "replies").iterdir())
@@ -379,7 +379,7 @@ class TestBesideRunningSweeps:
         monkeypatch.setattr(sweep, "plan_sweep", plan_then_prune)
         n_results = len(list(store.entries()))
         assert run_small(tmp_path, RANKING_ONLY, sweep_id="again") == 0
-        assert f"a sweep is running: we keep {n_results} results that it needs" in capsys.readouterr().out
+        assert f"a sweep is running, so prune keeps {n_results} results that it needs" in capsys.readouterr().out
         assert len(list(store.entries())) == n_results
 
     def test_sweep_waits_to_plan_until_a_running_prune_ends(self, tmp_path: Path) -> None:

@@ -181,7 +181,7 @@ def test_prune_names_leftovers_without_a_record(
             (tmp_path / name / "owner").write_text(owner)
     with caplog.at_level(logging.WARNING):
         write_folder(cells[SMALL], tmp_path / "W")
-    assert f"{tmp_path / '.W.a_b3c4d5'}: an export by an earlier version left it. Remove it unless" in caplog.text
+    assert f"{tmp_path / '.W.a_b3c4d5'}: belongs to an export by an earlier version. Remove it, unless" in caplog.text
     assert "python -m runner.store --store-dir '/another store' prune removes it" in caplog.text
     assert len(hidden(tmp_path)) == 2
 

@@ -224,7 +224,7 @@ class TestBrokenOff:
         self, hub: HubServer, data: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         hub.cut["corpus.jsonl.gz"] = [30, *[0] * 5]
-        assert "broke off 5 times at byte 30" in error_of(capsys)
+        assert "the download stopped 5 times at byte 30" in error_of(capsys)
         assert sets(data) == []
         assert fetch("scifact") == 0
         assert hub.ranges("corpus.jsonl.gz")[-1] == "bytes=30-"
@@ -279,7 +279,7 @@ class TestFailures:
         self, hub: HubServer, data: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         hub.named_commit = "c3" * 20
-        assert f"the hub sent commit {'c3' * 20}, another revision" in error_of(capsys)
+        assert f"the hub sent commit {'c3' * 20}, not the requested one" in error_of(capsys)
         assert sets(data) == []
 
     def test_missing_pinned_revision_is_reported(

@@ -253,7 +253,7 @@ def test_unusable_output_path_is_rejected_before_any_request(
     mine.parent.mkdir()
     mine.write_text("mine")
     assert main(arguments(tmp_path, server)) == 2
-    assert "contains files than a test set" in capsys.readouterr().err
+    assert "contains files that are not part of a test set" in capsys.readouterr().err
     assert mine.read_text() == "mine"
     assert main(arguments(tmp_path, server, "corpus=files", f"corpus.path={tmp_path}")) == 2
     told = capsys.readouterr().err
