@@ -278,6 +278,14 @@ def _is_this_machine(host: object) -> bool:
     return address.is_loopback or address.is_unspecified
 
 
+@pytest.fixture(autouse=True)
+def _patches_by_tests_are_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a test replace a method of a component, although another test of this process loaded plugins from `tests`."""
+    if source_code := sys.modules.get("runner.engine.source_code"):
+        packages = source_code.plugin_packages
+        monkeypatch.setattr(source_code, "plugin_packages", lambda: packages() - {"tests"})
+
+
 @pytest.fixture
 def shortcuts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Use shortcuts through private parts of libraries in this test, even under `make check-plain`."""

@@ -7,6 +7,7 @@ from components.asking.readable_requests import Inquiry, UnreadableReply, ask_un
 from components.asking.reply import repeats_heading, strip_thoughts
 from components.protocols import Ask
 from components.records import AskedText, Kind, Message, Request, Sample
+from components.text.templates import missing_placeholders
 
 _PLACEHOLDER = re.compile(r"{[a-z_]+}")
 
@@ -52,7 +53,7 @@ def to_asked_text(reply: str | UnreadableReply) -> AskedText:
 
 def wording_problems(instruction: str, needed: Sequence[str], others: Sequence[str] = ()) -> list[str]:
     """Return error messages for placeholders such as {text} that an instruction lacks, and for unknown ones."""
-    lacking = [f"instruction: lacks the placeholder {place}" for place in needed if place not in instruction]
+    lacking = missing_placeholders("instruction", instruction, needed)
     known = [*needed, *others]
     unknown = [place for place in dict.fromkeys(_PLACEHOLDER.findall(instruction)) if place not in known]
     return lacking + [

@@ -17,7 +17,7 @@ from components.means import combine_mean, mean_scores
 from components.protocols import LLM, Ask, JudgePreparation
 from components.records import JudgeInput, Judgements, Request, Sample, ScoreState
 from components.text.languages import languages_of_prompts
-from components.text.templates import fill
+from components.text.templates import fill, missing_placeholders
 
 _USEFULNESS = (0, 1)
 _Outcome = tuple[float | ScoreState, str]
@@ -50,7 +50,7 @@ class ContextPrecision:
     def check(self) -> list[str]:
         """Return error messages for an empty name, missing placeholders in the prompt, and a number below 1."""
         problems = [] if self.name.strip() else ["name: is empty, expected the metric's name"]
-        problems += [f"prompt: has no {name}" for name in ("{question}", "{passage}") if name not in self.prompt]
+        problems += missing_placeholders("prompt", self.prompt, ("{question}", "{passage}"))
         if ("{references}" in self.prompt) == ("{answer}" in self.prompt):
             problems.append("prompt: expected either {references} or {answer}")
         return problems + too_small(self, max_attempts=1)

@@ -21,6 +21,7 @@ from components.protocols import LLM, Ask, JudgePreparation, Tokenizer
 from components.records import JudgeInput, Judgements, Sample, ScoreState
 from components.text.languages import languages_of_prompts
 from components.text.normalize import ANSWER_FORM_VERSION
+from components.text.templates import missing_placeholders
 from components.tokenizers.jieba_words import JiebaWords
 
 
@@ -61,10 +62,9 @@ class QuestEval:
         """Return error messages for missing placeholders in prompts, missing phrases, and a missing questions_file."""
         required = {"question_prompt": ("{text}",), "answer_prompt": ("{text}", "{questions}", "{cannot_infer}")}
         problems = [
-            f"{field}: has no {placeholder}"
+            problem
             for field, placeholders in required.items()
-            for placeholder in placeholders
-            if placeholder not in getattr(self, field)
+            for problem in missing_placeholders(field, getattr(self, field), placeholders)
         ]
         if not (self.cannot_infer and all(phrase.strip() for phrase in self.cannot_infer)):
             problems.append(f"cannot_infer: got {list(self.cannot_infer)}, expected at least one phrase, none empty")

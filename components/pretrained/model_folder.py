@@ -156,7 +156,7 @@ def _adapter_base(folder: Path) -> str:
     """Return the model that a folder with a PEFT adapter names as its base; "" for another folder."""
     try:
         config = json.loads((folder / "adapter_config.json").read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return ""
     base = config.get("base_model_name_or_path") if isinstance(config, dict) else None
     return base if isinstance(base, str) else ""

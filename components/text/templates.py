@@ -11,9 +11,8 @@ def fill(template: str, values: Mapping[str, str]) -> str:
 
 
 def missing_placeholders(name: str, template: str, placeholders: Sequence[str]) -> list[str]:
-    """Return an error message if a template called `name` lacks one of these placeholders."""
-    missing = [each for each in placeholders if each not in template]
-    return [f"{name}: has no {' and no '.join(missing)}"] if missing else []
+    """Return an error message for each of these placeholders that a template called `name` lacks."""
+    return [f"{name}: lacks the placeholder {each}" for each in placeholders if each not in template]
 
 
 @lru_cache(maxsize=100)

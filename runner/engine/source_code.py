@@ -31,7 +31,7 @@ def package_code(cls: type) -> str:
 
 def _require_unpatched(cls: type) -> None:
     packages = plugin_packages()
-    for base in cls.__mro__ if packages else ():
+    for base in filter(is_ours, cls.__mro__) if packages else ():
         for name, value in vars(base).items():
             function = getattr(value, "__func__", value)
             if not isinstance(function, FunctionType):

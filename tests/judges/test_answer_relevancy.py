@@ -108,7 +108,7 @@ def test_answer_relevancy_skips_an_empty_answer() -> None:
 
 
 def test_answer_relevancy_rejects_invalid_settings() -> None:
-    assert replace(METRIC, prompt="{answer}").check() == ["prompt: has no {n_questions}"]
+    assert replace(METRIC, prompt="{answer}").check() == ["prompt: lacks the placeholder {n_questions}"]
     assert replace(METRIC, n_questions=0).check() == ["n_questions: got 0, expected at least 1"]
     server = OpenAIEmbeddings(model="m", base_url="http://localhost:1/v1", api_key_env="")
     (problem,) = replace(METRIC, embedder=server).check()

@@ -217,7 +217,7 @@ def test_claim_metrics_have_the_documented_directions() -> None:
         ({"use": ("precison",)}, "use: got 'precison', expected one of overall_precision"),
         ({"use": ()}, "use: got []"),
         ({"use": ("overall_f1", "overall_f1")}, "use: got ['overall_f1', 'overall_f1']"),
-        ({"claim_prompt": "{question}"}, "claim_prompt: has no {text}"),
+        ({"claim_prompt": "{question}"}, "claim_prompt: lacks the placeholder {text}"),
         ({"max_claims": 0}, "max_claims: got 0"),
     ],
 )

@@ -79,7 +79,7 @@ def test_unread_passage_makes_context_precision_unparsable() -> None:
     ("changes", "problem"),
     [
         ({"name": ""}, "name: is empty"),
-        ({"prompt": "{question}{answer}"}, "prompt: has no {passage}"),
+        ({"prompt": "{question}{answer}"}, "prompt: lacks the placeholder {passage}"),
         ({"prompt": "{question}{passage}"}, "prompt: expected either {references} or {answer}"),
         ({"max_attempts": 0}, "max_attempts: got 0"),
     ],

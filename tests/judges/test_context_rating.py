@@ -48,7 +48,7 @@ def test_unread_rating_makes_context_rating_unparsable() -> None:
     [
         ({"name": ""}, "name: is empty"),
         ({"prompts": ()}, "prompts: is empty"),
-        ({"prompts": ("{question}",)}, "prompts[0]: has no {passages}"),
+        ({"prompts": ("{question}",)}, "prompts[0]: lacks the placeholder {passages}"),
         ({"max_attempts": 0}, "max_attempts: got 0"),
     ],
 )

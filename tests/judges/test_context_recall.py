@@ -68,4 +68,4 @@ def test_context_recall_counts_requests_per_sample() -> None:
 
 
 def test_context_recall_rejects_a_prompt_without_claims() -> None:
-    assert replace(METRIC, verdict_prompt="{passages}").check() == ["verdict_prompt: has no {claims}"]
+    assert replace(METRIC, verdict_prompt="{passages}").check() == ["verdict_prompt: lacks the placeholder {claims}"]

@@ -39,4 +39,4 @@ def test_numbers_of_missing_sentences_are_unreadable(reply: str) -> None:
 
 
 def test_context_relevance_rejects_a_prompt_without_sentences() -> None:
-    assert replace(METRIC, prompt="{question}").check() == ["prompt: has no {sentences}"]
+    assert replace(METRIC, prompt="{question}").check() == ["prompt: lacks the placeholder {sentences}"]

@@ -182,8 +182,8 @@ def test_faithfulness_counts_requests_per_sample() -> None:
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"claim_prompt": "{text}"}, "claim_prompt: has no {question}"),
-        ({"verdict_prompt": "{claims}"}, "verdict_prompt: has no {passages}"),
+        ({"claim_prompt": "{text}"}, "claim_prompt: lacks the placeholder {question}"),
+        ({"verdict_prompt": "{claims}"}, "verdict_prompt: lacks the placeholder {passages}"),
         ({"max_claims": 0}, "max_claims: got 0"),
         ({"max_attempts": 0}, "max_attempts: got 0"),
     ],

@@ -135,8 +135,8 @@ def test_equal_nuggets_count_once() -> None:
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"nugget_prompt": "{question}"}, "nugget_prompt: has no {text}"),
-        ({"assignment_prompt": "{question}{nuggets}"}, "assignment_prompt: has no {answer}"),
+        ({"nugget_prompt": "{question}"}, "nugget_prompt: lacks the placeholder {text}"),
+        ({"assignment_prompt": "{question}{nuggets}"}, "assignment_prompt: lacks the placeholder {answer}"),
         ({"max_nuggets": 0}, "max_nuggets: got 0"),
         ({"max_attempts": 0}, "max_attempts: got 0"),
     ],

@@ -197,8 +197,8 @@ def test_quest_eval_names_its_metrics() -> None:
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"question_prompt": "提问"}, "question_prompt: has no {text}"),
-        ({"answer_prompt": "{text}{cannot_infer}"}, "answer_prompt: has no {questions}"),
+        ({"question_prompt": "提问"}, "question_prompt: lacks the placeholder {text}"),
+        ({"answer_prompt": "{text}{cannot_infer}"}, "answer_prompt: lacks the placeholder {questions}"),
         ({"cannot_infer": ()}, "cannot_infer: got []"),
         ({"cannot_infer": ("无法推断", " ")}, "none empty"),
         ({"max_attempts": 0}, "max_attempts: got 0"),

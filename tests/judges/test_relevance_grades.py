@@ -64,7 +64,7 @@ def test_relevance_judge_sends_no_request_without_passages() -> None:
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"prompt": "{passage}"}, "prompt: has no {question}"),
+        ({"prompt": "{passage}"}, "prompt: lacks the placeholder {question}"),
         ({"relevant_from": 0}, "relevant_from: got 0"),
         ({"max_attempts": 0}, "max_attempts: got 0"),
     ],

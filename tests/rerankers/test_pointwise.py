@@ -58,7 +58,7 @@ def test_hit_without_a_grade_keeps_its_place() -> None:
         ({"depth": 0}, "depth: got 0"),
         ({"max_attempts": 0}, "max_attempts: got 0"),
         ({"grades": (1, 1)}, "grades: got [1, 1], expected at least two"),
-        ({"instruction": "{passages}"}, "instruction: lacks the placeholder {question} and no {passage}"),
+        ({"instruction": "{passage}"}, "instruction: lacks the placeholder {question}"),
     ],
 )
 def test_pointwise_reranker_rejects_invalid_settings(fields: dict[str, Any], problem: str) -> None:

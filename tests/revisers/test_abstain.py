@@ -63,7 +63,8 @@ def test_unreadable_support_check_is_requested_again(wrong: str) -> None:
 
 def test_abstain_reviser_rejects_invalid_settings() -> None:
     assert abstain(instruction="{question}").check() == [
-        "instruction: lacks the placeholder {passages} and no {answer}"
+        "instruction: lacks the placeholder {passages}",
+        "instruction: lacks the placeholder {answer}",
     ]
     assert abstain(abstention=" ").check() == ["abstention: got none, expected a text"]
     assert abstain(max_attempts=0).check()

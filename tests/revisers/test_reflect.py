@@ -139,9 +139,11 @@ def test_answer_check_shows_earlier_turns_of_the_question() -> None:
 
 def test_reflect_reviser_rejects_invalid_settings() -> None:
     assert reflect(check_instruction="{question}").check() == [
-        "check_instruction: lacks the placeholder {passages} and no {answer}"
+        "check_instruction: lacks the placeholder {passages}",
+        "check_instruction: lacks the placeholder {answer}",
     ]
     assert reflect(revise_instruction=PLACEHOLDERS).check() == [
-        "revise_instruction: lacks the placeholder {unsupported} and no {missing}"
+        "revise_instruction: lacks the placeholder {unsupported}",
+        "revise_instruction: lacks the placeholder {missing}",
     ]
     assert reflect(max_attempts=0).check()
