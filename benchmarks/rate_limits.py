@@ -151,9 +151,14 @@ def send(
             server.concurrency,
             asyncio.Lock(),
         )
-        calls, results = Calls(range(n), partial(server._call, post, session), server.concurrency), []
-        while some := await calls.wait_for_results():
-            results += some
+        results: list[Any] = []
+
+        def deliver(result: Any) -> None:
+            results.append(result)
+            calls.free()
+
+        calls = Calls[int, Any](range(n), server.concurrency, deliver)
+        await calls.run(partial(server._call, post, session))
         return results
 
     started = time.monotonic()

@@ -1,15 +1,14 @@
 """Concurrent calls to one server, with retries."""
 
 import asyncio
-import atexit
 import os
 import random
 from collections.abc import Awaitable, Callable, Generator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from components.errors import BudgetReached, StoreError
 from components.limits import too_small
@@ -39,6 +38,7 @@ from components.openai_server.errors import (
     is_too_slow,
     retry_after_s,
 )
+from components.openai_server.event_loop import LoopThread
 from components.openai_server.limiter import Account, Limiter, current_limiter
 from components.openai_server.retry_report import LONG_WAIT_S
 from components.openai_server.session import NotSent, Session
@@ -133,31 +133,26 @@ class Server:
         Closing the iterator, or an interrupt, cancels open calls immediately. Raises BudgetReached if the limiter
         admits no more requests, and StoreError if it cannot count them, both after all open calls have ended.
         """
-        from anyio.from_thread import start_blocking_portal
-
         if not items:
             return
-        # The calls run in an event loop in a separate thread. Unlike threads they can be cancelled, and they continue
-        # while the caller writes a result to disk.
-        with ExitStack() as stack:
-            portal = stack.enter_context(start_blocking_portal())
-            connection = stack.enter_context(portal.wrap_async_context_manager(self._connection()))
-            session = portal.call(self._session, connection, path, current_limiter())
-            calls = portal.call(Calls, items, partial(self._call, send, session), self.concurrency)
-            stack.callback(portal.call, calls.cancel)
-            # An iterator that a traceback keeps alive would be closed only after Python has frozen the loop, and would
-            # hang. The loop is still alive when the atexit handlers run.
-            atexit.register(stack.close)
-            stack.callback(atexit.unregister, stack.close)
-            stop: BudgetReached | StoreError | None = None
-            while arrived := portal.call(calls.wait_for_results):
-                for item, outcome in arrived:
-                    if isinstance(outcome, BudgetReached | StoreError):
-                        stop = outcome
-                    else:
-                        yield item, outcome
-            if stop:
-                raise stop
+        limiter = current_limiter()
+        thread = LoopThread[tuple[Item, Any]]()
+        calls = Calls[Item, Any](items, self.concurrency, thread.put)
+
+        async def work() -> None:
+            async with self._connection() as connection:
+                await calls.run(partial(self._call, send, self._session(connection, path, limiter)))
+
+        stop: BudgetReached | StoreError | None = None
+        with closing(thread.items(work)) as outcomes:
+            for item, outcome in outcomes:
+                if isinstance(outcome, BudgetReached | StoreError):
+                    stop = outcome
+                else:
+                    yield item, outcome
+                thread.call_soon(calls.free)
+        if stop:
+            raise stop
 
     def answers(
         self, path: str, requests: Sequence[Request], send: Callable[[Session, Request], Awaitable[Answer]]
