@@ -13,6 +13,9 @@ _PAUSE_S = 300.0
 """Seconds without requests after which earlier ones say nothing about the account any more."""
 _NEAR_REFUSAL = 0.25
 """Growth per round near the number at which a request was refused, because each test costs a refusal."""
+_TEST_INTERVAL_PER_DELAY = 10.0
+"""Seconds without such a test per second of the delay that the server asked for after the last refusal."""
+_LONGEST_TEST_INTERVAL_S = 10.0
 
 
 class AccountRefusals:
@@ -22,6 +25,7 @@ class AccountRefusals:
         self._limit = self._too_many = inf
         self._n_in_a_row = 0
         self._refused_at = self._refused_since = 0.0
+        self._next_test = 0.0
         self._n_answered = 0
         self._largest = 0
         self._lock = threading.Lock()
@@ -59,16 +63,23 @@ class AccountRefusals:
             self._largest = max(self._largest, n_tokens)
             if n_at_once >= self._too_many:
                 self._too_many = inf
-            step = 1.0 if self._limit + 1 < self._too_many else _NEAR_REFUSAL / self._limit
-            self._limit = max(self._limit + step, n_at_once)
+            if self._limit + 1 < self._too_many:
+                self._limit += 1
+            elif time.monotonic() >= self._next_test:
+                self._limit += _NEAR_REFUSAL / self._limit
+            self._limit = max(self._limit, n_at_once)
 
-    def record_refusal(self, n_at_once: int, sent_at: float) -> None:
-        """Record a refusal. The request was sent as one of `n_at_once`, at a time of `time.monotonic`."""
+    def record_refusal(self, n_at_once: int, sent_at: float, delay_s: float = 0) -> None:
+        """Record a refusal, after which the server asked for a delay of `delay_s` seconds.
+
+        The request was sent as one of `n_at_once`, at a time of `time.monotonic`.
+        """
         with self._lock:
             now = time.monotonic()
             self._limit = max(1.0, min(self._limit, n_at_once - 1))
             if n_at_once > 1:  # a single one is not refused because of others
                 self._too_many = n_at_once
+                self._next_test = now + min(_TEST_INTERVAL_PER_DELAY * delay_s, _LONGEST_TEST_INTERVAL_S)
             if sent_at < self._refused_at:
                 return
             if not self._n_in_a_row or sent_at - self._refused_at > _PAUSE_S:

@@ -12,7 +12,7 @@ from components.openai_server.body import MAX_BYTES
 from components.openai_server.breaker import Breaker
 from components.openai_server.connection import Connection
 from components.openai_server.counts import AS_OPENAI, CountedAt
-from components.openai_server.errors import HttpError, Unreachable, WebPage, is_rate_limit, is_too_slow
+from components.openai_server.errors import HttpError, Unreachable, WebPage, is_rate_limit, is_too_slow, retry_after_s
 from components.openai_server.limiter import Account, Attempt, Limiter, Tokens, n_tokens_at_most
 from components.openai_server.patience import run_within
 
@@ -78,7 +78,7 @@ class Session:
             if isinstance(error, HttpError):
                 error.n_tokens = attempt.max_tokens.n_prompt
             if is_rate_limit(error):
-                window.refusals.record_refusal(n_at_once, sent_at)
+                window.refusals.record_refusal(n_at_once, sent_at, retry_after_s(error))
             raise  # any other unreadable reply may be that of a model, and may have been charged
         finally:
             window.leave()
