@@ -19,8 +19,10 @@ from runner import results
 from runner.console.command_parser import METRIC, SWEEP
 from runner.console.display import significant_digits
 from runner.console.styled_text import count
-from runner.results import COSTS, OK, PER_COST, CellResult, SubsetMetric, common_means, count_tokens_per_sample
+from runner.results import COSTS, OK, PER_COST, TOKENS, CellResult, SubsetMetric, common_means, count_tokens_per_sample
 
+_BY_DEFAULT = (*TOKENS, "seconds")
+"""Kinds of cost by preference. Without a language model, no tokens are counted."""
 _PER_PRICE = 1_000_000
 _COST_DIGITS = 4
 _FRONT = "[bold]front[/]"
@@ -35,9 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--against",
         choices=COSTS,
-        default="tokens",
         metavar="COST",
-        help="kind of cost: %(choices)s (default: %(default)s)",
+        help=f"kind of cost: %(choices)s (default: the first of {', '.join(_BY_DEFAULT)} that is known)",
     )
     parser.add_argument(
         "--price-prompt",
@@ -74,10 +75,11 @@ def run(options: argparse.Namespace) -> int:
 
     Raises DataError if no cell has a value of the metric, or all costs are 0 or unknown.
     """
-    head, cost_of = _cost(options)
+    prices = _prices(options)
     sweep = results.load(options.sweep)
     metric = sweep.metric(options.metric or sweep.headline_metric())
     valued = [cell for cell in sweep.cells if cell.status == OK and metric.value(cell) is not None]
+    head, cost_of = _cost(options.against, prices, valued)
     costed = [cell for cell in valued if not np.isnan(cost_of(cell))]
     common = common_means(costed, sweep.folder_of, metric.metric, metric.subset)
     # Without a sample in common with the others, a cell's own mean says nothing against theirs.
@@ -118,16 +120,27 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _cost(options: argparse.Namespace) -> tuple[str, Callable[[CellResult], float]]:
+def _prices(options: argparse.Namespace) -> dict[str, float]:
+    """Return the given prices by kind of tokens, none unless the cost is money. Raises DataError for one alone."""
+    prices = {"prompt": options.price_prompt, "completion": options.price_completion}
+    given = {kind: price for kind, price in prices.items() if price is not None}
+    if options.against != "cost" or not given:
+        return {}
+    if missing := [f"--price-{kind}" for kind in prices if kind not in given]:
+        raise DataError(f"--against cost: expected the prices of both kinds of tokens, missing: {', '.join(missing)}")
+    return given
+
+
+def _cost(
+    against: str | None, prices: dict[str, float], cells: Sequence[CellResult]
+) -> tuple[str, Callable[[CellResult], float]]:
     """Return the name of the cost per sample and the function that reads it, over all of a cell's samples in any
     subset.
     """
-    listed = COSTS[options.against]
-    prices = {"prompt": options.price_prompt, "completion": options.price_completion}
-    if options.against != "cost" or set(prices.values()) == {None}:
+    known = (name for name in _BY_DEFAULT if any(COSTS[name].measure(cell) for cell in cells))
+    listed = COSTS[against or next(known, _BY_DEFAULT[0])]
+    if not prices:
         return listed.head, lambda cell: _nan_if_none(listed.measure(cell))
-    if missing := [f"--price-{kind}" for kind, price in prices.items() if price is None]:
-        raise DataError(f"--against cost: expected the prices of both kinds of tokens, missing: {', '.join(missing)}")
 
     def cost(cell: CellResult) -> float:
         paid = sum(

@@ -15,7 +15,7 @@ _NEAR_REFUSAL = 0.25
 """Growth per round near the number at which a request was refused, because each test costs a refusal."""
 _TEST_INTERVAL_PER_DELAY = 10.0
 """Seconds without such a test per second of the delay that the server asked for after the last refusal."""
-_LONGEST_TEST_INTERVAL_S = 10.0
+_MAX_TEST_INTERVAL_S = 10.0
 
 
 class AccountRefusals:
@@ -79,7 +79,7 @@ class AccountRefusals:
             self._limit = max(1.0, min(self._limit, n_at_once - 1))
             if n_at_once > 1:  # a single one is not refused because of others
                 self._too_many = n_at_once
-                self._next_test = now + min(_TEST_INTERVAL_PER_DELAY * delay_s, _LONGEST_TEST_INTERVAL_S)
+                self._next_test = now + min(_TEST_INTERVAL_PER_DELAY * delay_s, _MAX_TEST_INTERVAL_S)
             if sent_at < self._refused_at:
                 return
             if not self._n_in_a_row or sent_at - self._refused_at > _PAUSE_S:

@@ -18,6 +18,13 @@ _EXAMPLE_WIDTH = 74
 """Maximum number of columns of a line of the example. Longer examples are continued after a backslash."""
 
 
+class _WholeWords(argparse.HelpFormatter):
+    """Keeps names such as climate-fever on one line, so that they can be copied."""
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return wrap(" ".join(text.split()), width, break_on_hyphens=False)
+
+
 class CommandParser(argparse.ArgumentParser):
     """Parser whose help ends with a worked example and the page of the documentation.
 
@@ -26,7 +33,7 @@ class CommandParser(argparse.ArgumentParser):
     """
 
     def __init__(self, *, example: str, page: str, **options: Any) -> None:
-        super().__init__(**options)
+        super().__init__(**{"formatter_class": _WholeWords, **options})
         self._example = example
         self._page = page
 

@@ -5,13 +5,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from importlib.resources import files
 
 import yaml
-from hydra.errors import HydraException
+from hydra.errors import HydraException, OverrideParseException
 from hydra.types import RunMode
 from omegaconf.errors import OmegaConfBaseException
 
 from components.errors import ConfigError, install_command
 from components.json_value import Json
-from components.limits import closest_name
+from components.limits import closest_name, expected_one_of
 from runner.launch import grid_launcher
 from runner.launch.axis_naming import plain_config
 from runner.launch.hydra_state import isolated_hydra
@@ -33,7 +33,7 @@ def compose_config(overrides: Sequence[str]) -> dict[str, Json]:
         with isolated_hydra() as hydra:
             return plain_config(hydra.compose_config("config", list(overrides), RunMode.RUN, from_shell=False))
     except (HydraException, OmegaConfBaseException) as error:
-        raise ConfigError(" ".join(causes(error))) from error
+        raise ConfigError(_unknown_option("\n".join(causes(error))) or " ".join(causes(error))) from error
 
 
 def causes(error: Exception) -> list[str]:
@@ -49,8 +49,8 @@ def explain_error(error: Exception, overrides: Sequence[str]) -> str:
             "for an interpolation within itself"
         )
     message = "\n".join(causes(error)).partition("\nConfig search path:")[0]
-    if replaced := _replaced_settings(overrides):
-        return replaced
+    if problem := _unreadable_value(error, message) or _unknown_option(message) or _replaced_settings(overrides):
+        return problem
     unknown = re.search(r"Could not override '([\w.@/]+)'", message)
     if unknown and f"~{(group := unknown[1].partition('.')[0])}" in overrides:
         return f"~{group}: removes the group that {unknown[1]} belongs to. Leave one of the two out."
@@ -72,6 +72,31 @@ def explain_error(error: Exception, overrides: Sequence[str]) -> str:
         return f"{unknown[1]}: {missing[1]} does not exist yet; to add it, begin with a plus: +{unknown[1]}=..."
     # Otherwise Hydra would advise to append the key with a plus, which leads to the next error.
     return (unknown and _advice(unknown[1], missing[1] if missing else unknown[1], overrides)) or message
+
+
+def _unreadable_value(error: Exception, message: str) -> str:
+    """Return a message about an override that Hydra cannot read, or that has several values without -m.
+
+    "" for any other error.
+    """
+    if isinstance(error, OverrideParseException):
+        return (
+            f"{error.override}: cannot be read as key=value. Close every bracket and quote. If the value has spaces, "
+            """commas, colons, = or brackets of its own, quote it twice: 'key="value"'"""
+        )
+    if several := re.search(r"Ambiguous value for argument '([^']+)'", message):
+        key, _, values = several[1].partition("=")
+        return (
+            f"{several[1]}: got several values. For a sweep over them, add -m. If one list is meant: {key}=[{values}]"
+        )
+    return ""
+
+
+def _unknown_option(message: str) -> str:
+    """Return a message about an option that its group does not have, "" if Hydra's message is about something else."""
+    option = re.search(r"Could not (?:find|load) '([^']*)/([^'/]*)'", message)
+    known = re.findall(r"^\t(\S+)$", message, re.MULTILINE)  # Hydra lists the options of the group
+    return f"{option[1]}: got {option[2]!r}{expected_one_of(option[2], known)}" if option else ""
 
 
 def _replaced_settings(overrides: Sequence[str]) -> str:

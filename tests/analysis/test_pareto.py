@@ -112,9 +112,18 @@ def test_pareto_cost_requires_both_prices(sweep: Path, capsys: pytest.CaptureFix
     assert "missing: --price-completion" in capsys.readouterr().err
 
 
+def test_pareto_compares_with_seconds_if_no_tokens_are_known(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    uncounted = [replace(cell, facts={"tokens": {"prompt": 0, "completion": 0}}) for cell in tiny_sweep.CELLS]
+    assert main(["pareto", str(tiny_sweep.write(tmp_path, uncounted)), "--metric", "rouge_l"]) == 0
+    assert "against median seconds per question" in capsys.readouterr().out
+
+
 def test_pareto_suggests_seconds_if_tokens_are_unknown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     uncounted = [replace(cell, facts={"tokens": {"prompt": 0, "completion": 0}}) for cell in tiny_sweep.CELLS]
-    assert main(["pareto", str(tiny_sweep.write(tmp_path, uncounted)), "--metric", "rouge_l"]) == 2
+    arguments = ["--metric", "rouge_l", "--against", "tokens"]
+    assert main(["pareto", str(tiny_sweep.write(tmp_path, uncounted)), *arguments]) == 2
     message = (
         "tokens per sample are 0 or unknown in 4 cells with a value. Choose another cost, such as --against seconds."
     )

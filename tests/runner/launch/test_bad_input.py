@@ -72,8 +72,24 @@ class TestCommandLine:
     def test_unknown_group_option_lists_the_known_options(self, tmp_path: Path) -> None:
         code, error = self.run(tmp_path, "retriever=bm26")
         assert code == EXIT_NOT_RUN
-        assert "Could not find 'retriever/bm26'" in error
+        assert error.startswith("retriever: got 'bm26', expected one of all, arms, ")
         assert "hybrid_rerank" in error
+        assert error.endswith("; did you mean bm25?\n")
+
+    @pytest.mark.parametrize(
+        ("override", "problem"),
+        [
+            ("retriever=[bm25", "retriever=[bm25: cannot be read as key=value. Close every bracket and quote."),
+            (
+                "chunk.size=64,128",
+                "chunk.size=64,128: got several values. For a sweep over them, add -m. If one list is meant: ",
+            ),
+        ],
+    )
+    def test_unreadable_value_says_how_to_write_it(self, override: str, problem: str, tmp_path: Path) -> None:
+        code, error = self.run(tmp_path, override)
+        assert code == EXIT_NOT_RUN
+        assert error.startswith(problem)
 
     def test_sweep_preset_without_multirun_flag_suggests_the_flag(self, tmp_path: Path) -> None:
         code, error = self.run(tmp_path, "+sweeps=smoke")

@@ -272,7 +272,7 @@ class TestFieldsOfSomeOptions:
         swept = ("retriever=bm25", "reranker=none,cascade", "reranker@reranker.steps.precise=lexical,lexicall")
         done = run_command(tmp_path, "-m", *GRID, *swept, *search, "run.plan_only=true")
         assert done.returncode == 2
-        assert "Could not find 'reranker/lexicall'" in done.stderr
+        assert "reranker: got 'lexicall'; did you mean lexical?" in done.stderr
 
     def test_search_checks_all_values_before_running(self, tmp_path: Path) -> None:
         swept = ("search=random", "retriever=bm25", "reranker=none,lexical", "reranker.depth=5,deep")

@@ -88,7 +88,7 @@ def test_python_api_reports_a_failed_cell_without_raising(results: str) -> None:
     [
         ("top_k=0", ConfigError, "top_k: got 0, expected at least 1"),
         ("retriver=bm25", ConfigError, "retriver: unknown; did you mean retriever?"),
-        ("retriever=bm26", ConfigError, "Could not find 'retriever/bm26'"),
+        ("retriever=bm26", ConfigError, "retriever: got 'bm26'"),
         ("hydra/launcher=basic", ConfigError, "hydra/launcher: runner.run supports only hydra/launcher=grid"),
         ("hydra.sweeper.coupled=[[chunk.size,top_k]]", ConfigError, "hydra.sweeper.coupled"),
         ("dataset=beir dataset.root=nowhere", DataError, "nowhere: does not exist"),

@@ -188,7 +188,7 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (["dataset=nothing"], "Could not find 'dataset/nothing'"),
+            (["dataset=nothing"], "dataset: got 'nothing', expected one of "),
             (["dataset=beir"], "dataset.root: is empty"),
             (["dataset=beir", "dataset.root=nowhere"], "nowhere: does not exist"),
             (["--json", "no/such/folder.json"], "--json: no/such/folder.json cannot be written"),
