@@ -29,6 +29,7 @@ from components.openai_server.errors import (
     Refused,
     Unreachable,
     Untrusted,
+    readable_text,
 )
 from components.openai_server.origin import MAX_REDIRECTS, REDIRECTS, next_address
 from components.openai_server.reading import parse_body
@@ -185,7 +186,7 @@ def _extract_error(received: bytes) -> object:
     try:
         body = parse_body(received)
     except Malformed:
-        return received.decode(errors="replace")
+        return readable_text(received)
     return body.get("error", body) if isinstance(body, dict) else body
 
 

@@ -201,13 +201,21 @@ _BUDGET_USED_UP = ("budget has been exceeded",)
 def preview(value: object) -> str:
     """Return the beginning of a reply, or of a part of it, for a message. It is masked before it is cut."""
     if isinstance(value, bytes):
-        value = value[:_READ_CHARACTERS].decode(errors="replace")
+        value = readable_text(value[:_READ_CHARACTERS])
     if current_mask().holds_divided(_parse_events(value[:_READ_CHARACTERS]) if isinstance(value, str) else value):
         return HIDDEN
     try:
         return shorten_masked(whole_characters(str(value)[:_READ_CHARACTERS]), _SHOWN_CHARACTERS)
     except (RecursionError, ValueError):  # too deep, or an integer of thousands of digits
         return f"{type(value).__name__} that cannot be shown"
+
+
+def readable_text(received: bytes) -> str:
+    """Return a body as a reader sees it, in UTF-8, 16 or 32, so that the mask finds a key that it repeats.
+
+    NUL characters are left out: a terminal shows nothing in their place.
+    """
+    return received.decode(json.detect_encoding(received), errors="replace").replace("\0", "")
 
 
 def _parse_events(text: str) -> list[Json]:

@@ -329,6 +329,16 @@ def test_secret_split_over_reply_parts_is_hidden(monkeypatch: pytest.MonkeyPatch
     assert join_masked([f"so {first}{second}", "yes"], "\n") == f"so {first}{second}\nyes"
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_key_in_a_body_of_any_encoding_is_hidden(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_API_KEY", "sk-Ab12Cd34Ef56Gh78Ij90Kl")
+    body = "no such key: sk-Ab12Cd34Ef56Gh78Ij90Kl"
+    assert preview(body.encode(encoding)).removeprefix("\ufeff") == "no such key: ***"
+    with pytest.raises(Malformed) as refused:
+        parse_body(body.encode(encoding))
+    assert "sk-" not in str(refused.value).replace("\0", "")
+
+
 @pytest.mark.parametrize("tag", ["</think>", "<think>"])
 def test_key_divided_by_a_thoughts_tag_is_hidden(tag: str, monkeypatch: pytest.MonkeyPatch) -> None:
     key = "sk-Ab12Cd34Ef56Gh78Ij90Kl"
