@@ -24,6 +24,7 @@ from runner.engine.plugins.source_imports import may_import_by_name, mentioned_p
 
 ALL_CODE = "*"
 """Name of all code files together, for a model that imports code in a way that its source does not show."""
+_READING_DOCS = (b"__doc__", b"getdoc")
 _DATA_NAMES = "/*"
 """Suffix of a package for the names of all its data."""
 
@@ -127,11 +128,15 @@ class Snapshot:
         return _hash(below)
 
     def _drop_empty(self, names: Collection[str], module: str) -> dict[str, SourceFile]:
-        """Return the files of these names. Leaves out modules without statements, except the module of the class."""
+        """Return the files of these names. Leaves out modules without statements, except the module of the class, and
+        those with a docstring if one of the modules reads docstrings, for example as prompts.
+        """
+        texts = {name: self.files[name].text or b"" for name in names}
+        reads_docs = any(word in text for text in texts.values() for word in _READING_DOCS)
         return {
             name: self.files[name]
-            for name in names
-            if name == module or not self.files[name].imports(name).does_nothing
+            for name, text in texts.items()
+            if name == module or (reads_docs and text.strip()) or not self.files[name].imports(name).does_nothing
         }
 
     def _data_at_computed_paths(self, modules: Collection[str]) -> set[str]:

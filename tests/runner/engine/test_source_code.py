@@ -188,6 +188,18 @@ class TestReplies:
         edit(folder / "edited_package" / "unrelated.py")
         assert replies_key(load("edited_package.part")(), "answers") != before
 
+    def test_docstring_that_may_be_a_prompt_counts(self, folder: Path, load: Load) -> None:
+        """Code that reads no docstring keeps its replies if the docstring of a module without statements changes."""
+        constants, prompt = folder / "edited_package" / "constants.py", folder / "edited_package" / "lazy.py"
+        keys = []
+        for line in ("import edited_package.lazy", "from edited_package import lazy\nPROMPT = lazy.__doc__"):
+            constants.write_text(f"{line}\n")
+            for text in ("Answer briefly.", "Answer at length."):
+                prompt.write_text(f'"""{text}"""\n')
+                keys.append(replies_key(load("edited_package.part")(), "answers"))
+        assert keys[0] == keys[1]
+        assert len(set(keys)) == 3
+
     def test_package_of_one_file_keeps_its_earlier_reply_key(self, folder: Path, load: Load) -> None:
         """A hash of the file alone keeps replies that were paid for before imports counted."""
         from hashlib import sha256
