@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import pytest
 from filelock import FileLock
@@ -278,12 +279,14 @@ def _is_this_machine(host: object) -> bool:
     return address.is_loopback or address.is_unspecified
 
 
-@pytest.fixture(autouse=True)
-def _patches_by_tests_are_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a test replace a method of a component, although another test of this process loaded plugins from `tests`."""
-    if source_code := sys.modules.get("runner.engine.source_code"):
-        packages = source_code.plugin_packages
-        monkeypatch.setattr(source_code, "plugin_packages", lambda: packages() - {"tests"})
+@pytest.fixture(scope="session", autouse=True)
+def _patches_by_tests_are_allowed() -> Iterator[None]:
+    """Let a test replace a method of a component."""
+    from runner.engine import source_code
+
+    is_users_code = source_code.is_users_code
+    with patch.object(source_code, "is_users_code", lambda package: package != "tests" and is_users_code(package)):
+        yield
 
 
 @pytest.fixture

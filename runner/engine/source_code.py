@@ -5,12 +5,22 @@ Classes of this project need no hash. A test guards their versions, and an updat
 
 import sys
 from collections.abc import Mapping
+from functools import cache
+from operator import is_
 from pathlib import Path
 from types import FunctionType
+from weakref import WeakKeyDictionary
 
 from components.errors import ComponentError
 from runner.engine.plugins.plugin_loading import class_snapshot, find_loaded, plugin_packages, require_unchanged
-from runner.engine.plugins.snapshot import installed_digest
+from runner.engine.plugins.snapshot import installed_digest, is_users
+
+_WRAPPED = ("__func__", "__wrapped__", "func", "fget")
+"""Attributes of wrappers with what they wrap."""
+_MAX_WRAPPERS = 20
+
+_unpatched: WeakKeyDictionary[type, list[object]] = WeakKeyDictionary()
+"""The attributes of classes that were found unpatched. A key is computed for each stage of each cell."""
 
 
 def is_ours(cls: type) -> bool:
@@ -21,7 +31,7 @@ def is_ours(cls: type) -> bool:
 def package_code(cls: type) -> str:
     """Return the SHA-256 (hex) of the user code that a class may depend on. "" for a class of this project.
 
-    Raises ComponentError if a plugin replaced a method of a class of this project.
+    Raises ComponentError if code of users replaced a method of a class of this project.
     """
     if is_ours(cls):
         _require_unpatched(cls)
@@ -30,18 +40,41 @@ def package_code(cls: type) -> str:
 
 
 def _require_unpatched(cls: type) -> None:
-    packages = plugin_packages()
-    for base in filter(is_ours, cls.__mro__) if packages else ():
+    for base in filter(is_ours, cls.__mro__):
+        values = list(vars(base).values())
+        checked = _unpatched.get(base, [])
+        if len(values) == len(checked) and all(map(is_, values, checked)):
+            continue
         for name, value in vars(base).items():
-            function = getattr(value, "__func__", value)
-            if not isinstance(function, FunctionType):
-                continue
-            module = str(function.__globals__.get("__name__", ""))
-            if module.partition(".")[0] in packages:
+            module = _defining_module(value)
+            if is_users_code(module.partition(".")[0]):
                 raise ComponentError(
                     f"{base.__module__}.{base.__qualname__}.{name} was replaced by {module}. The key of this component "
                     f"would not contain the new code. Define a class that derives from {base.__qualname__} instead."
                 )
+        _unpatched[base] = values
+
+
+def is_users_code(package: str) -> bool:
+    """Return True for a top-level package of users, and for the script or notebook that runs."""
+    return package == "__main__" or package in plugin_packages() or _is_users_at_first_sight(package)
+
+
+_is_users_at_first_sight = cache(is_users)
+"""`is_users` searches files, and a class has many attributes. A package does not change its owner."""
+
+
+def _defining_module(value: object) -> str:
+    """Return the module of a function, or of what a property, a partial method or another wrapper calls."""
+    for _ in range(_MAX_WRAPPERS):
+        if isinstance(value, FunctionType):
+            return str(value.__globals__.get("__name__", ""))
+        inner = (getattr(value, name, None) for name in _WRAPPED)
+        wrapped = next((each for each in inner if each is not None), None)
+        if wrapped is None:
+            break
+        value = wrapped
+    return type(value).__module__
 
 
 def model_code(cls: type) -> str:

@@ -4,7 +4,9 @@ import importlib
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache, partial, partialmethod, wraps
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -117,6 +119,13 @@ def test_edit_anywhere_in_a_package_changes_the_component_key(edited: str, folde
     assert key(load("edited_package.part")()) != before
 
 
+class Wrapper:
+    """Stands for a decorator object with the function under a name of its own."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.func = function
+
+
 @pytest.mark.parametrize("method", ["rerank", "new"])
 def test_built_in_component_that_a_plugin_patched_is_refused(
     method: str, folder: Path, load: Load, monkeypatch: pytest.MonkeyPatch
@@ -125,8 +134,24 @@ def test_built_in_component_that_a_plugin_patched_is_refused(
     assert key(NoReranker())
     part = load("edited_module")
     assert key(NoReranker())
-    monkeypatch.setattr(NoReranker, method, part.__eq__, raising=False)
-    with pytest.raises(ComponentError, match=rf"NoReranker\.{method} was replaced by edited_module\..* derives from"):
+    wrappers = (staticmethod, classmethod, property, partial, partialmethod, cache, Wrapper)
+    for wrapped in (part.__eq__, *(wrap(part.__eq__) for wrap in wrappers), wraps(part.__eq__)(partial(part.__eq__))):
+        monkeypatch.setattr(NoReranker, method, wrapped, raising=False)
+        with pytest.raises(ComponentError, match=rf"NoReranker\.{method} was replaced by edited_module\..* derives"):
+            key(NoReranker())
+
+
+@pytest.mark.parametrize("module", ["__main__", "my_script"])
+def test_built_in_component_that_a_script_patched_is_refused(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also without `run.plugins`: a notebook may replace a method, then call `runner.run`."""
+    lines = "def rerank(self, *arguments):\n    return []\n"
+    namespace: dict[str, Any] = {"__name__": module}
+    exec(lines, namespace)
+    monkeypatch.setitem(sys.modules, "my_script", ModuleType("my_script"))
+    sys.modules["my_script"].__file__ = "/home/me/my_script.py"
+    assert key(NoReranker())
+    monkeypatch.setattr(NoReranker, "rerank", namespace["rerank"], raising=False)
+    with pytest.raises(ComponentError, match=rf"NoReranker\.rerank was replaced by {module}\."):
         key(NoReranker())
 
 

@@ -66,7 +66,7 @@ def computed(folder: Path, names: Collection[str] = CELLS) -> dict[str, Row]:
     Some of their components are the tests' own. Their code is left out, or every change of a test would change keys.
     """
     ours = patch("runner.engine.source_code.is_ours", return_value=True)
-    with ours, patch("runner.engine.source_code.plugin_packages", return_value=frozenset()):
+    with ours, patch("runner.engine.source_code.is_users_code", return_value=False):
         return _computed(Store(folder, "a run"), names)
 
 
