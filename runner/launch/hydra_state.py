@@ -15,6 +15,7 @@ from hydra.core.utils import JobRuntime
 from hydra.version import VersionBase, setbase
 
 from components.errors import ConfigError
+from runner.console.ending_signals import replaced_interrupts
 from runner.launch.hydra_startup import BASE_VERSION
 from runner.launch.parts_loader import PartsLoader
 from runner.launch.preset_source import CONF
@@ -26,7 +27,8 @@ _RUN_STATE = (GlobalHydra, HydraConfig, JobRuntime, VersionBase)
 def isolated_hydra(config_dir: str | Path | None = None, conf: str = CONF) -> Iterator[Hydra]:
     """Run Hydra with the configuration in `conf` and `config_dir`, and restore its state at the end.
 
-    The presets are included for the default `conf`. Raises ConfigError if the folder does not exist.
+    The presets are included for the default `conf`. Raises ConfigError if the folder does not exist, and
+    KeyboardInterrupt for an error of OmegaConf that took its place.
     """
     instances: dict[type, object] = Singleton._instances
     before = {kind: instances.pop(kind) for kind in _RUN_STATE if kind in instances}
@@ -35,7 +37,8 @@ def isolated_hydra(config_dir: str | Path | None = None, conf: str = CONF) -> It
             setbase(BASE_VERSION["version_base"])
         with compose_by_parts():
             hydra = Hydra.create_main_hydra2("runner", _search_path(config_dir, conf))
-        yield hydra
+        with replaced_interrupts():
+            yield hydra
     finally:
         for kind in _RUN_STATE:
             instances.pop(kind, None)

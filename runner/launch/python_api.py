@@ -13,7 +13,6 @@ from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 from components.errors import ConfigError, StoreError
-from runner.console.ending_signals import replaced_interrupts
 from runner.launch import grid_launcher
 from runner.launch.compose import explain_error
 from runner.launch.hydra_state import isolated_hydra
@@ -44,7 +43,6 @@ def run_overrides(overrides: Sequence[str], config_dir: str | Path | None) -> Lo
             _one_at_a_time,
             isolated_hydra(config_dir) as hydra,
             _command_line(overrides, config_dir),
-            replaced_interrupts(),
         ):
             hydra.multirun("config", jobs, list(overrides), with_log_configuration=False)
     except SystemExit:  # a cell failed, which its result records, or the user interrupted

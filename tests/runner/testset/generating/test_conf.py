@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from omegaconf.errors import ConfigAttributeError
 
 import runner
 from components.errors import ConfigError
@@ -64,6 +65,20 @@ def test_generation_checker_defaults_to_the_writer() -> None:
     other = settings("tasks=[extractive]", "gates=[closed_book]", "checker=scripted", "checker.reply=yes")
     assert other.checker != other.llm
     assert other.gates["closed_book"].llm == other.checker
+
+
+def test_interrupt_while_composing_is_no_error_in_the_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OmegaConf's own clean-up fails after an interrupt, and its error takes the interrupt's place."""
+
+    def interrupted(*_: object, **__: object) -> None:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise ConfigAttributeError("'NoneType' object has no attribute '_invalidate_flags_cache'")
+
+    monkeypatch.setattr("runner.testset.making.composing.plain_config", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        compose_generation(["tasks=[extractive]"])
 
 
 @pytest.mark.parametrize(
