@@ -110,7 +110,7 @@ def folder_hash(model: str, *, is_adapter: bool = False) -> str:
     stamps = _stamps(folder)
     for name, _, _ in stamps:
         note_identified(folder / name)
-    own, base = _hash(folder, stamps), _base_folder(folder)
+    own, base = _hash(folder, stamps), adapter_base_folder(folder)
     if base is None or is_adapter:
         return own
     return hashlib.sha256(f"{own} {_hash(base, _stamps(base))}".encode()).hexdigest()
@@ -124,7 +124,7 @@ def folder_stamps(model: str) -> Stamps:
     folder = local_folder(model)
     if folder is None:
         return ()
-    base = _base_folder(folder)
+    base = adapter_base_folder(folder)
     return (*_stamps(folder), *(_stamps(base) if base else ()))
 
 
@@ -162,7 +162,7 @@ def _adapter_base(folder: Path) -> str:
     return base if isinstance(base, str) else ""
 
 
-def _base_folder(folder: Path) -> Path | None:
+def adapter_base_folder(folder: Path) -> Path | None:
     """Return the other folder with the base of the adapter in a folder. None without an adapter."""
     base = Path(_adapter_base(folder) or folder)
     return base if base.is_dir() and not base.samefile(folder) else None

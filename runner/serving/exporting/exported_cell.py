@@ -7,7 +7,7 @@ from pathlib import Path
 from components.errors import ConfigError, DataError
 from components.histories.gold import GoldHistory
 from components.json_value import Json
-from components.pretrained.model_folder import local_folder
+from components.pretrained.model_folder import adapter_base_folder, local_folder
 from components.protocols import History, PickingArm, RerankerSelection
 from components.records import Sample
 from runner.engine.identity import walk_components
@@ -110,6 +110,7 @@ def collect_export(sweep: LoadedSweep, result: CellResult, store_dir: Path | Non
     foreign = [target for _, target in foreign_targets(nodes, "", ())]
     stored = [store.find(stage) for stage in graph_stages(graphs)]
     folders = dict(model_paths(nodes))
+    _require_whole_models(folders)
     names = _names(folders)
     description = Description(
         sweep.folder_of(result).parent.name,
@@ -176,6 +177,16 @@ def _names(folders: Mapping[str, Path]) -> dict[str, str]:
     """Return the name that each model's folder gets, by its place. Equal folders share a name."""
     paths = list(dict.fromkeys(path.resolve() for path in folders.values()))
     return {key: f"models/{paths.index(path.resolve()) + 1}-{path.resolve().name}" for key, path in folders.items()}
+
+
+def _require_whole_models(folders: Mapping[str, Path]) -> None:
+    """Raise ConfigError for the folder of an adapter, whose base would stay where it is, and may change there."""
+    for place, folder in folders.items():
+        if place.endswith(".model") and (base := adapter_base_folder(folder)):
+            raise ConfigError(
+                f"{place}: {folder} is an adapter of {base}, which an export would not contain. Merge the adapter into "
+                "the model (PEFT: merge_and_unload), and sweep the merged model."
+            )
 
 
 def _history(result: CellResult, plugins: tuple[str, ...]) -> History:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from components.errors import DataError, StoreError
 from runner.engine.file_operations import exchange, link_or_copy
+from runner.engine.plugins.plugin_loading import find_loaded
 from runner.engine.store import Store
 from runner.engine.store.unfinished_exports import HalfExport, exports_beside
 from runner.results import open_samples
@@ -136,7 +137,7 @@ def _write(cell: ExportedCell, folder: Path) -> None:
 
 
 def _copy_code(plugins: Sequence[str], folder: Path) -> None:
-    """Copy this project's packages and the plugins, each a package or a single module.
+    """Copy this project's packages, the plugins, and all other user code that these import.
 
     The code is copied, not required: neither the project nor custom packages are in a package index, and a fork may
     differ. Raises DataError for a plugin without files.
@@ -147,7 +148,9 @@ def _copy_code(plugins: Sequence[str], folder: Path) -> None:
         shutil.copyfile(root / "LICENSE", folder / "LICENSE")
     for name in _PACKAGES:
         shutil.copytree(root / name, folder / name, ignore=_LEFT_OUT_OF_OURS)
-    for name in dict.fromkeys(plugin.partition(".")[0] for plugin in plugins):
+    named = [plugin.partition(".")[0] for plugin in plugins]
+    loaded = [name for plugin in named if (known := find_loaded(plugin)) for name in known.packages]
+    for name in dict.fromkeys([*named, *loaded]):
         _copy_package(name, folder)
 
 

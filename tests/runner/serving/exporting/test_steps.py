@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from my_words.shouting import louder
+from my_tone import louder
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     package.mkdir()
     (package / "__init__.py").touch()
     (package / "expander.py").write_text(PLUGIN)
-    (package / "shouting.py").write_text("def louder(text):\n    return text.upper().lower()\n")
+    (folder / "my_tone.py").write_text("def louder(text):\n    return text.upper().lower()\n")
     (package / "word.txt").write_text("good")
     fixed = (*FEW_METRICS, *SCRIPTED, *write_data(folder), *BM25_ALONE)
     place = [f"dataset.of.{word.partition('.')[2]}" for word in fixed if word.startswith("dataset.")]
@@ -106,7 +106,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             assert export(folder, cell.cell_id, folder / name) == 0
     finally:
         sys.path.remove(str(folder))
-    for name in ("documents.jsonl", "samples.jsonl", "results"):
+    for name in ("documents.jsonl", "samples.jsonl", "results", "my_tone.py"):
         path = folder / name
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     return folder
