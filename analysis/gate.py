@@ -52,7 +52,7 @@ MARGIN = 0.01
 
 
 @dataclass(frozen=True)
-class Check:
+class MetricCheck:
     """The check of one metric.
 
     The means are over the samples that both have. `difference` and its interval [`low`, `high`] are gains: positive if
@@ -161,7 +161,7 @@ def run(options: argparse.Namespace) -> int:
     return EXIT_CODES[next(verdict for verdict in (WORSE, UNCLEAR, PASSED) if verdict in verdicts)]
 
 
-def _show(form: str, baseline: Baseline, cell: CellResult, checks: Sequence[Check]) -> None:
+def _show(form: str, baseline: Baseline, cell: CellResult, checks: Sequence[MetricCheck]) -> None:
     rows = [(row, terminal.n_digits([row.before, row.after])) for row in checks]
     columns = [
         TableColumn("metric", [escape(row.metric) for row in checks], is_number=False),
@@ -200,7 +200,7 @@ def _show(form: str, baseline: Baseline, cell: CellResult, checks: Sequence[Chec
     )
 
 
-def junit(checks: Sequence[Check]) -> str:
+def junit(checks: Sequence[MetricCheck]) -> str:
     """Return the checks as JUnit XML. A check that is worse is a failure, and an undecided one is an error."""
     counts = Counter(result.verdict for result in checks)
     suite = ElementTree.Element(
@@ -231,7 +231,7 @@ def margins(baseline: Baseline, named: Mapping[str, float]) -> dict[str, float]:
 
 def check(
     baseline: Baseline, sweep: LoadedSweep, cell: CellResult, margin_of: Mapping[str, float], *, alpha: float = 0.05
-) -> list[Check]:
+) -> list[MetricCheck]:
     """Compare a cell with the baseline by each of its metrics.
 
     Raises DataError for a metric that the sweep lacks or defines differently.
@@ -241,7 +241,7 @@ def check(
     return make_checks(pairs, margin_of, PairedTest(confidence=1 - alpha))
 
 
-def make_checks(pairs: Sequence["Pair"], margin_of: Mapping[str, float], test: PairedTest) -> list[Check]:
+def make_checks(pairs: Sequence["Pair"], margin_of: Mapping[str, float], test: PairedTest) -> list[MetricCheck]:
     """Return the check of each pair, at the error rate of the test.
 
     p-values of the metrics are corrected for each other (Holm). Passing needs no correction, because all metrics must
@@ -312,13 +312,13 @@ def _reason(sample: SampleId, rows: Mapping[SampleId, int], states: Sequence[str
     return "with another question, history, gold or references" if sample.id in ids else "not in this cell"
 
 
-def _check(pair: Pair, comparison: Comparison, p: float, margin: float, alpha: float) -> Check:
+def _check(pair: Pair, comparison: Comparison, p: float, margin: float, alpha: float) -> MetricCheck:
     before, after = pair.scores.statistics[:, 0], pair.scores.statistics[:, 1]
     combine = pair.scores.combine
     means = [float(rows.mean(axis=0)[0] if combine is None else combine(rows.sum(axis=0))) for rows in (before, after)]
     bounds = [None if bound is None else pair.sign * bound for bound in (comparison.low, comparison.high)]
     low, high = bounds if pair.sign > 0 else reversed(bounds)
-    return Check(
+    return MetricCheck(
         metric=pair.metric,
         margin=margin,
         n=comparison.n,

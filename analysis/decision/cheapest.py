@@ -1,8 +1,8 @@
 """Choice of the cheapest of several levels or cells.
 
 The choice is by tokens. If tokens are about equal and the difference in time exceeds its noise, it is by seconds. For a
-metric that ignores prompts (see `runner.results.sees_prompts`), only seconds decide: longer prompts cannot improve its
-values, so tokens could only count against a cell.
+metric that ignores prompts (see `runner.results.depends_on_prompt`), only seconds decide: longer prompts cannot improve
+its values, so tokens could only count against a cell.
 """
 
 from collections.abc import Sequence

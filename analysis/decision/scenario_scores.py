@@ -21,8 +21,8 @@ from runner.results import (
     SampleReader,
     SubsetMetric,
     axis_levels,
+    depends_on_prompt,
     put_most_samples_first,
-    sees_prompts,
     varying_axes,
 )
 
@@ -161,7 +161,7 @@ class ScenarioScores:
     def weighs_tokens(self) -> bool:
         """True if the tokens of prompts count among the costs, because prompts affect the metric."""
         valued = [cell for cell in self.sweep.cells if self.metric.value(cell) is not None]
-        return not valued or sees_prompts(valued[0], self.metric.metric)
+        return not valued or depends_on_prompt(valued[0], self.metric.metric)
 
     def scenarios(self) -> list[ScoredCells]:
         """Return all samples first, then subsets, tasks and topics. Scenarios with the same samples are returned once.

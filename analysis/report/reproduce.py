@@ -13,7 +13,7 @@ _OF_THE_BENCHMARK = ("oracle", "given")
 
 
 @dataclass(frozen=True)
-class Command:
+class Reproduction:
     """A command line and its purpose."""
 
     purpose: str
@@ -24,7 +24,7 @@ class Command:
 class ReproductionSection:
     """Commands, and the data, the code and the packages behind the numbers."""
 
-    commands: tuple[Command, ...]
+    commands: tuple[Reproduction, ...]
     facts: tuple[tuple[str, str], ...]
     versions: Mapping[str, str]
     signatures: Mapping[str, str]
@@ -50,23 +50,23 @@ def gather(source: ReportSource, answer: ReportAnswer) -> ReproductionSection:
     )
 
 
-def _commands(source: ReportSource, answer: ReportAnswer) -> Iterable[Command]:
+def _commands(source: ReportSource, answer: ReportAnswer) -> Iterable[Reproduction]:
     folder = shlex.quote(str(source.sweep.folder))
-    yield Command("the whole sweep; finished work is cached", source.described.command)
+    yield Reproduction("the whole sweep; finished work is cached", source.described.command)
     if source.main:
         metric = source.main.metric
         name = shlex.quote(f"{metric.subset}:{metric.metric}" if metric.subset != "overall" else metric.metric)
         if source.main.family:
-            yield Command("the tests behind the verdicts", f"python -m analysis compare {folder} --metric {name}")
-        yield Command("this report", f"python -m analysis report {folder} --metric {name}")
+            yield Reproduction("the tests behind the verdicts", f"python -m analysis compare {folder} --metric {name}")
+        yield Reproduction("this report", f"python -m analysis report {folder} --metric {name}")
     if answer.take:
         cell = next(cell for cell in source.sweep.cells if cell.cell_id == answer.take)
-        yield Command(f"only {answer.cell}", cell_command(cell, source.described.command))
+        yield Reproduction(f"only {answer.cell}", cell_command(cell, source.described.command))
         if cell.axes.get("retriever") not in _OF_THE_BENCHMARK:
             line = f"python -m runner.export {folder} {cell.cell_id} --out winner"
             can_answer = cell.axes.get("llm") != "none"
             purpose = "answers your questions" if can_answer else "searches your documents"
-            yield Command(f"{answer.cell} as a folder that {purpose}", line)
+            yield Reproduction(f"{answer.cell} as a folder that {purpose}", line)
 
 
 def _join_distinct(texts: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ from components.errors import DataError
 from components.fields import runtime_only
 from components.judges.prepared import Prepared, preparation_entry, prepared_sample
 from components.judges.quest_eval_files import PublishedQuestions, hash_published_files, question_files, read_published
-from components.judges.quest_eval_inquiries import SourceText, answers_from, questions_about
+from components.judges.quest_eval_inquiries import QuestionedText, answers_from, questions_about
 from components.judges.quest_eval_scores import NAMES, quest_scores
 from components.judges.unknown_answers import Phrases
 from components.means import combine_mean, mean_scores
@@ -127,7 +127,7 @@ class QuestEval:
         """
         settled = [prepared_sample(preparation, item.sample) for item in judged]
         sources = [
-            SourceText(item.sample, item.answer, tuple(entry["questions"]))
+            QuestionedText(item.sample, item.answer, tuple(entry["questions"]))
             for item, entry in zip(judged, settled, strict=True)
             if entry["state"] == ScoreState.VALUE and item.answer.strip()
         ]
@@ -164,7 +164,7 @@ class QuestEval:
     def _ask_about(self, samples: Sequence[Sample], ask: Ask) -> dict[str, Prepared]:
         """Return questions about the references, and the references' answers to them."""
         preparation = {sample.id: preparation_entry(ScoreState.NOT_APPLICABLE, "no reference") for sample in samples}
-        references = [SourceText(sample, "\n".join(sample.references).strip()) for sample in samples]
+        references = [QuestionedText(sample, "\n".join(sample.references).strip()) for sample in samples]
         references = [source for source in references if source.text]
         with_questions = []
         for source, questions in zip(references, self._questions(references, ask), strict=True):
@@ -183,11 +183,11 @@ class QuestEval:
                 preparation[source.sample.id] = self._prepare_questions(source.questions, answers, "asked for")
         return preparation
 
-    def _questions(self, sources: Sequence[SourceText], ask: Ask) -> list[tuple[str, ...] | UnreadableReply]:
+    def _questions(self, sources: Sequence[QuestionedText], ask: Ask) -> list[tuple[str, ...] | UnreadableReply]:
         inquiries = [questions_about(source, self.system, self.question_prompt) for source in sources]
         return ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
 
-    def _answers(self, sources: Sequence[SourceText], ask: Ask) -> list[tuple[str, ...] | UnreadableReply]:
+    def _answers(self, sources: Sequence[QuestionedText], ask: Ask) -> list[tuple[str, ...] | UnreadableReply]:
         phrase = self.cannot_infer[0]
         inquiries = [answers_from(source, self.system, self.answer_prompt, phrase) for source in sources]
         return ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)

@@ -40,7 +40,7 @@ _ANSWERS_SCHEMA: Mapping[str, Json] = {
 
 
 @dataclass(frozen=True)
-class SourceText:
+class QuestionedText:
     """A sample's reference or answer, which is the source of questions, or of answers to `questions`."""
 
     sample: Sample
@@ -48,7 +48,7 @@ class SourceText:
     questions: tuple[str, ...] = ()
 
 
-def questions_about(source: SourceText, system: str, prompt: str) -> Inquiry[tuple[str, ...]]:
+def questions_about(source: QuestionedText, system: str, prompt: str) -> Inquiry[tuple[str, ...]]:
     """Return the inquiry for questions about the text. `prompt` has a placeholder for {text}.
 
     A reply is unreadable if it has placeholders of the form in `prompt` for questions.
@@ -62,7 +62,7 @@ def questions_about(source: SourceText, system: str, prompt: str) -> Inquiry[tup
     return Inquiry(Request(source.sample.id, messages, source.sample, (), _QUESTIONS_SCHEMA), read)
 
 
-def answers_from(source: SourceText, system: str, prompt: str, cannot_infer: str) -> Inquiry[tuple[str, ...]]:
+def answers_from(source: QuestionedText, system: str, prompt: str, cannot_infer: str) -> Inquiry[tuple[str, ...]]:
     """Return the inquiry for one answer per question. `prompt` has placeholders {text}, {questions} and
     {cannot_infer}.
     """

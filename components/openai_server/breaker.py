@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass, field
 
 from components.errors import BudgetReached, StoreError
-from components.openai_server.errors import Refused, classify_error, is_for_all, is_rate_limit, is_temporary
+from components.openai_server.errors import Refused, affects_all_requests, classify_error, is_rate_limit, is_temporary
 from components.openai_server.retry_report import RetryReport
 from components.openai_server.window import Window
 from components.records import ErrorClass
@@ -97,12 +97,12 @@ class Breaker:
     def record_failure(self, error: Exception, reason: str) -> None:
         """Record a request that failed permanently."""
         # Only failures that may affect other requests count. Any other failure proves that the server is up.
-        if not (is_for_all(error) or is_temporary(error)):
+        if not (affects_all_requests(error) or is_temporary(error)):
             self._record_up()
             return
         health = self._health
         health.n_failed_in_a_row += 1
-        limit = self._max_in_a_row if health.has_answered or not is_for_all(error) else 1
+        limit = self._max_in_a_row if health.has_answered or not affects_all_requests(error) else 1
         if is_rate_limit(error):
             limit *= _MORE_REFUSALS
         if (self._was_down or health.n_failed_in_a_row >= limit) and not self.is_open:

@@ -135,7 +135,7 @@ def is_rate_limit(error: Exception) -> bool:
     return classify_error(error) is ErrorClass.RATE_LIMIT
 
 
-def is_for_all(error: Exception) -> bool:
+def affects_all_requests(error: Exception) -> bool:
     """Return True if every request would fail equally: a rejected key, an unknown model, a used-up quota, no server."""
     if isinstance(error, HttpError):
         return error.status in _FOR_ALL or isinstance(error, Redirected) or _is_quota_used_up(error)

@@ -28,7 +28,7 @@ class SoughtPassage:
     start: int | None = None
 
 
-class Place(NamedTuple):
+class FoundPlace(NamedTuple):
     """The characters [start, end) of a document, given by its position in the corpus."""
 
     document: int
@@ -37,7 +37,7 @@ class Place(NamedTuple):
     is_exact: bool
 
 
-def locate_passages(passages: Sequence[SoughtPassage], documents: Documents) -> list[Place | None]:
+def locate_passages(passages: Sequence[SoughtPassage], documents: Documents) -> list[FoundPlace | None]:
     """Return the place of each passage, None if no document has it.
 
     Exact places come before near copies, then documents that a hint names, then places at `start`, then the order of
@@ -83,16 +83,16 @@ def _find_holders(texts: Sequence[str], documents: Documents) -> dict[str, list[
 
 def _locate(
     text: str, candidates: Sequence[int], hinted: int | None, start: int | None, documents: Documents
-) -> Place | None:
+) -> FoundPlace | None:
     ordered = sorted(candidates, key=lambda document: document != hinted)
     for document in ordered:
         if (at := _find_exact(text, documents.texts[document], start if document == hinted else None)) is not None:
-            return Place(document, at, at + len(text), is_exact=True)
+            return FoundPlace(document, at, at + len(text), is_exact=True)
     if len("".join(text.split())) < RUN:
         return None
     for document in ordered[:_MAX_CANDIDATES]:
         if span := _find_near(text, documents.texts[document]):
-            return Place(document, *span, is_exact=False)
+            return FoundPlace(document, *span, is_exact=False)
     return None
 
 

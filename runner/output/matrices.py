@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Mapping
 
 from components.subsets import AVERAGE, OVERALL, in_order
 from runner.console.display import escape_formula
-from runner.output.heatmap import Cell, draw, find_label, say_too_large
+from runner.output.heatmap import Cell, draw, draw_notice, find_label
 
 MAX_DRAWN_FIELDS = 10_000
 """A larger picture is unreadable, and hardly any program opens it."""
@@ -51,7 +51,7 @@ def _metrics_by_field(
 
 
 def _too_large_picture(name: str, topics: list[str], tasks: list[str]) -> bytes:
-    return say_too_large(
+    return draw_notice(
         name,
         f"{len(topics):,} topics x {len(tasks):,} tasks are too many fields to draw (at most {MAX_DRAWN_FIELDS:,}).",
         f"All values are in matrix_{name}.csv.",

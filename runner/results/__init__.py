@@ -87,7 +87,7 @@ from runner.results.loaded_sweep import (
     load_together,
     varying_axes,
 )
-from runner.results.metric_components import combiner, component_settings, larger_is_better, sees_prompts
+from runner.results.metric_components import combiner, component_settings, depends_on_prompt, larger_is_better
 from runner.results.option_sources import cell_command
 from runner.results.partial_sweeps import NO_BEST, NO_EFFECTS, OPTIMISTIC, chose_by_scores, search_text
 from runner.results.released_set import Testset
@@ -164,6 +164,7 @@ __all__ = [
     "cost_per_answer",
     "count_tokens_per_sample",
     "count_whole_gold",
+    "depends_on_prompt",
     "describe",
     "distinguishing_labels",
     "documents_file",
@@ -204,7 +205,6 @@ __all__ = [
     "sample_verdicts",
     "samples_text",
     "search_text",
-    "sees_prompts",
     "spans_conditions",
     "too_few_groups",
     "trust",

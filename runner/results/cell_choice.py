@@ -21,7 +21,7 @@ from runner.results.costs import (
 )
 from runner.results.indistinguishable_cells import find_indistinguishable_cells
 from runner.results.leaderboard_order import COVERAGE
-from runner.results.metric_components import sees_prompts
+from runner.results.metric_components import depends_on_prompt
 from runner.results.timing import latency_noise
 
 CONDITION = "retriever.noise_rate"
@@ -123,7 +123,7 @@ def find_choice(
     """
     if len(cells) == 1:
         only = ((cells[0],),)
-        return Choice(cells[0], only, only, (cells[0],), {}, sees_prompts(cells[0], metric))
+        return Choice(cells[0], only, only, (cells[0],), {}, depends_on_prompt(cells[0], metric))
     undecided_cells = find_indistinguishable_cells(
         cells, folder_of, metric, subset, larger_is_better=larger_is_better, test=test
     )
@@ -144,7 +144,7 @@ def choose(
 
     If cells were tested under different conditions, costs decide nothing, and the cell with the best mean is returned.
     """
-    weighs_tokens = sees_prompts(tied[0][0], metric)
+    weighs_tokens = depends_on_prompt(tied[0][0], metric)
     groups = tuple(map(tuple, tied))
     near_groups = tuple(group for group, flag in zip(groups, is_near, strict=True) if flag)
     if spans_conditions(compared):

@@ -44,7 +44,7 @@ def component_settings(cell: CellResult, metric: str) -> Mapping[str, Json] | No
     return match[0] if match else None
 
 
-def sees_prompts(cell: CellResult, metric: str) -> bool:
+def depends_on_prompt(cell: CellResult, metric: str) -> bool:
     """Return False for a metric of rankings, which does not depend on the prompt or its tokens.
 
     Returns True if the component of the metric is unknown.

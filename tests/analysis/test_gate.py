@@ -12,7 +12,7 @@ import pytest
 
 from analysis.__main__ import main
 from analysis.baseline import compute_checksum
-from analysis.gate import PASSED, WORSE, Check, Pair, make_checks
+from analysis.gate import PASSED, WORSE, MetricCheck, Pair, make_checks
 from components.statistics import PairedTest
 from runner import run as run_sweep
 from tests.analysis import tiny_sweep
@@ -242,7 +242,7 @@ def pair_of(random: np.random.Generator, loss: float = 0.0, metric: str = "rouge
     return Pair(metric, 1, scores_of([hard + noise[0], hard + noise[1] - loss], clusters))
 
 
-def drawn(n: int, loss: float = 0.0, metrics: tuple[str, ...] = ("rouge_l",)) -> list[list[Check]]:
+def drawn(n: int, loss: float = 0.0, metrics: tuple[str, ...] = ("rouge_l",)) -> list[list[MetricCheck]]:
     random = np.random.default_rng(0)
     margins = dict.fromkeys(metrics, 0.01)
     return [make_checks([pair_of(random, loss, metric) for metric in metrics], margins, QUICK) for _ in range(n)]

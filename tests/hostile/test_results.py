@@ -19,7 +19,7 @@ from analysis.__main__ import main
 from components.errors import ConfigError, DataError
 from runner.engine.plugins import trusted_packages
 from runner.labels.agreement.labelled_sweep import compare_with_labels
-from runner.results import combiner, sees_prompts
+from runner.results import combiner, depends_on_prompt
 from runner.results.loaded_sweep import load
 from tests.conftest import MakeOnce
 from tests.hostile.planting import Planted
@@ -138,10 +138,10 @@ def test_results_without_ranking_metrics_are_read(folder: Path, planted_results:
     for cell in load(folder / "sweep").cells:
         assert cell.ranking_metrics is not None
         assert "ndcg@10" in cell.ranking_metrics
-        assert [sees_prompts(cell, metric) for metric in ("ndcg@10", "rouge_l", "doubled")] == [False, True, True]
+        assert [depends_on_prompt(cell, metric) for metric in ("ndcg@10", "rouge_l", "doubled")] == [False, True, True]
     for cell in load(folder / "poisoned").cells:
         assert cell.ranking_metrics is None
-        assert sees_prompts(cell, "ndcg@10"), "nothing is known of it"
+        assert depends_on_prompt(cell, "ndcg@10"), "nothing is known of it"
 
 
 def test_custom_metric_is_rejected_with_the_command_to_allow_it(folder: Path, planted_results: Planted) -> None:

@@ -12,7 +12,7 @@ import conf
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.judges.claim_checks import Check, ClaimChecker
 from components.judges.nuggets import Nugget
-from components.judges.quest_eval_inquiries import SourceText, answers_from
+from components.judges.quest_eval_inquiries import QuestionedText, answers_from
 from components.judges.relevance_grades import GRADES
 from components.records import Answer, AnswerState, JudgeInput, Kind, Passage, Request, Sample
 from components.text.templates import fill
@@ -186,7 +186,7 @@ def test_copied_reply_form_is_not_a_verdict(language: str) -> None:
     inquiries: list[Inquiry[Any]] = [
         nuggets["nuggets"]._ask_assignments(item, [Nugget("a", True), Nugget("b", False)]),
         faithfulness["context_relevance"]._inquiry(item, ["One.", "Two.", "Three.", "Four.", "Five."]),
-        answers_from(SourceText(sample, "A text.", ("a?", "b?")), "", quest["answer_prompt"], "no"),
+        answers_from(QuestionedText(sample, "A text.", ("a?", "b?")), "", quest["answer_prompt"], "no"),
     ]
     check = Check("check", sample, ("a", "b"), ("A text.",))
     judges = claims["claims"], faithfulness["faithfulness"], faithfulness["context_recall"]

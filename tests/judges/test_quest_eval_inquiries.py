@@ -1,7 +1,7 @@
 import pytest
 
 from components.judges.quest_eval_inquiries import (
-    SourceText,
+    QuestionedText,
     answers_from,
     questions_about,
     read_answers,
@@ -13,14 +13,14 @@ SAMPLE = Sample("s", "qa", Kind.QA, "西湖？", ("杭州",))
 
 
 def test_question_request_contains_the_text() -> None:
-    inquiry = questions_about(SourceText(SAMPLE, "文{text}字"), "系统", "就{text}提问")
+    inquiry = questions_about(QuestionedText(SAMPLE, "文{text}字"), "系统", "就{text}提问")
     assert inquiry.request.messages == (Message("system", "系统"), Message("user", "就文{text}字提问"))
     assert inquiry.read('{"key_info": ["杭州"], "questions": ["在哪？"]}') == ("在哪？",)
 
 
 def test_copied_form_of_a_question_request_is_not_a_reply() -> None:
     form = '{"key_info": ["first item"], "questions": ["first question", "second question"]}'
-    inquiry = questions_about(SourceText(SAMPLE, "Text"), "", "{text} Print " + form)
+    inquiry = questions_about(QuestionedText(SAMPLE, "Text"), "", "{text} Print " + form)
     assert inquiry.read(form) is None
     assert inquiry.read('{"key_info": [], "questions": []}') == ()
     assert inquiry.read('{"key_info": ["1932"], "questions": ["..."]}') is None
@@ -28,7 +28,7 @@ def test_copied_form_of_a_question_request_is_not_a_reply() -> None:
 
 def test_answer_request_numbers_the_questions() -> None:
     inquiry = answers_from(
-        SourceText(SAMPLE, "文字", ("在哪？", "{text}？")), "", "{text}|{questions}|{cannot_infer}", "无法推断"
+        QuestionedText(SAMPLE, "文字", ("在哪？", "{text}？")), "", "{text}|{questions}|{cannot_infer}", "无法推断"
     )
     assert inquiry.request.messages == (Message("user", "文字|1. 在哪？\n2. {text}？|无法推断"),)
     assert inquiry.read('{"1": "甲"}') is None

@@ -25,8 +25,8 @@ from components.openai_server.errors import (
     Malformed,
     Refused,
     Untrusted,
+    affects_all_requests,
     describe_error,
-    is_for_all,
     is_temporary,
 )
 from tests.contracts.llm_contract import request
@@ -296,7 +296,7 @@ def test_untrusted_certificate_is_not_retried(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(Connection, "_follow_redirects", refuse)
     with pytest.raises(Untrusted, match="self-signed certificate") as caught:
         post("https://host/v1")
-    assert (is_temporary(caught.value), is_for_all(caught.value)) == (False, True)
+    assert (is_temporary(caught.value), affects_all_requests(caught.value)) == (False, True)
     chat = OpenAIChat("m", base_url="https://host/v1", api_key_env="", max_retries=3, backoff_s=0.0)
     (answer,) = chat.generate([request("?")])
     assert "(attempt 1 of 4). Set SSL_CERT_FILE to a file" in answer.error

@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from components.openai_server.connection import Connection
-from components.openai_server.errors import Redirected, classify_error, describe_error, is_for_all, is_temporary
+from components.openai_server.errors import (
+    Redirected,
+    affects_all_requests,
+    classify_error,
+    describe_error,
+    is_temporary,
+)
 from components.openai_server.look_up import LookUpFailed, look_up
 from components.openai_server.origin import next_address
 from components.records import ErrorClass
@@ -43,7 +49,7 @@ def test_redirect_to_another_server_sends_neither_request_nor_key(status: int, m
     said = describe_error(caught.value, "")
     assert server.url.removesuffix("/v1") in said
     assert stranger.url.removesuffix("/v1") in said
-    assert is_for_all(caught.value)
+    assert affects_all_requests(caught.value)
     assert not is_temporary(caught.value)
     assert classify_error(caught.value) is ErrorClass.CONNECTION
 

@@ -23,7 +23,7 @@ _TOPIC = re.compile(r"^(?:Topic of the \w+: |\w+所属主题：)(?:.* > )?(?!any
 
 
 @dataclass(frozen=True)
-class Fact:
+class RehearsedFact:
     """A number, the two clues that lead to it, and the sentence that contains all three."""
 
     sentence: int
@@ -59,7 +59,7 @@ def write(prompt: str, flawed_share: float) -> str | None:
     return _reply_text(reply if flaw in ("no_topic", "other_language") else _add_topic(reply, prompt))
 
 
-def question_about(facts: list[Fact]) -> str:
+def question_about(facts: list[RehearsedFact]) -> str:
     """Return the question, with two clues in quotation marks for each number."""
     if _CHINESE.search(facts[0].clues[0]):
         pairs = "，以及".join(f"“{fact.clues[0]}”和“{fact.clues[1]}”" for fact in facts)
@@ -68,21 +68,21 @@ def question_about(facts: list[Fact]) -> str:
     return f"What {'is the exact figure' if len(facts) == 1 else 'are the exact figures'} for {pairs}?"
 
 
-def _question(facts: list[list[Fact]]) -> Reply:
+def _question(facts: list[list[RehearsedFact]]) -> Reply:
     return _reply_about([document_facts[0] for document_facts in facts])
 
 
-def _long_question(facts: list[list[Fact]]) -> Reply:
+def _long_question(facts: list[list[RehearsedFact]]) -> Reply:
     return _reply_about(facts[0][:4])
 
 
-def _reply_about(facts: list[Fact]) -> Reply:
+def _reply_about(facts: list[RehearsedFact]) -> Reply:
     evidence = [fact.cited for fact in facts]
     answer = "; ".join(fact.value for fact in facts)
     return {"question": question_about(facts), "answer": answer, "evidence": evidence, "expression": ""}
 
 
-def _conversation(facts: list[list[Fact]]) -> Reply:
+def _conversation(facts: list[list[RehearsedFact]]) -> Reply:
     first, *later = facts[0][:3]
     turns = [_reply_about([first])]
     for fact in later:
@@ -91,7 +91,7 @@ def _conversation(facts: list[list[Fact]]) -> Reply:
     return {"turns": turns}
 
 
-def _summary(facts: list[list[Fact]]) -> Reply:
+def _summary(facts: list[list[RehearsedFact]]) -> Reply:
     """Return a summary of all documents after the first."""
     event = _EVENTS[0 if _CHINESE.search(facts[0][0].clues[0]) else 1].format(*facts[0][0].clues)
     others = [document_facts[0] for document_facts in facts[1:]]
@@ -99,7 +99,7 @@ def _summary(facts: list[list[Fact]]) -> Reply:
     return {"event": event, "summary": summary, "evidence": [fact.cited for fact in others]}
 
 
-def _correction(facts: list[list[Fact]]) -> Reply:
+def _correction(facts: list[list[RehearsedFact]]) -> Reply:
     """Return the number with adjacent characters up to a space, and its replacement."""
     fact = facts[0][0]
     start = fact.text.index(fact.value)
@@ -123,7 +123,7 @@ def _add_topic(reply: Reply, prompt: str) -> Reply:
 FOLLOW_UPS = ("那么", "And then: ")
 """Openings of questions that follow others."""
 _EVENTS = ("关于“{}”与“{}”的事件", 'The event of "{}" and "{}"')
-_FORMS: list[tuple[str, Callable[[list[list[Fact]]], Reply]]] = [
+_FORMS: list[tuple[str, Callable[[list[list[RehearsedFact]]], Reply]]] = [
     ('"turns"', _conversation),
     ('"summary"', _summary),
     ('"replacement"', _correction),
@@ -133,28 +133,28 @@ _FORMS: list[tuple[str, Callable[[list[list[Fact]]], Reply]]] = [
 """Writers by a field in the form of the task; the first match counts."""
 
 
-def _facts(sentences: list[tuple[str, str]], chance: float) -> list[Fact]:
+def _facts(sentences: list[tuple[str, str]], chance: float) -> list[RehearsedFact]:
     """Return the facts of a document, starting from a random one."""
     facts = [fact for number, text in sentences if (fact := _fact_in_sentence(int(number), text))]
     first = int(chance * 1000) % len(facts) if facts else 0
     return facts[first:] + facts[:first]
 
 
-def _fact_in_sentence(number: int, text: str) -> Fact | None:
+def _fact_in_sentence(number: int, text: str) -> RehearsedFact | None:
     """Return the first number, with the first and the last clue."""
     value = NUMBER.search(text)
     clues = list(dict.fromkeys(_CLUE.findall(text)))
     if value is None or len(clues) < 2:
         return None
-    return Fact(number, text, (clues[0], clues[-1]), value[0])
+    return RehearsedFact(number, text, (clues[0], clues[-1]), value[0])
 
 
 def _reply_text(reply: Reply) -> str:
     return json.dumps({"reasoning": "The number is stated once.", **reply}, ensure_ascii=False)
 
 
-def _flaw(**changes: Callable[[Reply, list[Fact]], object]) -> Callable[[Reply, list[Fact]], Reply]:
-    def add_flaw(reply: Reply, facts: list[Fact]) -> Reply:
+def _flaw(**changes: Callable[[Reply, list[RehearsedFact]], object]) -> Callable[[Reply, list[RehearsedFact]], Reply]:
+    def add_flaw(reply: Reply, facts: list[RehearsedFact]) -> Reply:
         if "turns" in reply:
             return {"turns": [add_flaw(turn, facts) for turn in reply["turns"]]}
         return {**reply, **{key: change(reply, facts) for key, change in changes.items() if key in reply}}
@@ -162,17 +162,17 @@ def _flaw(**changes: Callable[[Reply, list[Fact]], object]) -> Callable[[Reply, 
     return add_flaw
 
 
-def _citation_with_another_number(reply: Reply, facts: list[Fact]) -> list[Reply]:
+def _citation_with_another_number(reply: Reply, facts: list[RehearsedFact]) -> list[Reply]:
     return [{"quote": NUMBER.sub("99887766", fact.text, count=1)} for fact in facts]
 
 
-def _other_citation(reply: Reply, facts: list[Fact]) -> list[Reply]:
+def _other_citation(reply: Reply, facts: list[RehearsedFact]) -> list[Reply]:
     """Return a sentence that is not needed."""
     used = {fact.sentence for fact in facts}
     return [{"sentences": [next(number for number in (1, 2) if number not in used)]}]
 
 
-FLAWS: dict[str, Callable[[Reply, list[Fact]], Reply]] = {
+FLAWS: dict[str, Callable[[Reply, list[RehearsedFact]], Reply]] = {
     "declined": lambda reply, facts: reply,
     "unreadable": lambda reply, facts: reply,
     "not_a_question": _flaw(question=lambda reply, facts: facts[0].clues[0]),

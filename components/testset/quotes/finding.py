@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from components.testset.quotes.forms import Form, fold, keep_unchanged, strip_marks, strip_white_space
+from components.testset.quotes.forms import QuoteForm, fold, keep_unchanged, strip_marks, strip_white_space
 from components.testset.quotes.safeguards import have_same_facts, is_cut_off, is_number_left_out
 
 FUZZY_PERCENT = 95.0
@@ -45,7 +45,7 @@ def find_quote(quote: str, texts: Sequence[str]) -> list[QuotePlace]:
     return []
 
 
-def _find_equal(form: Callable[[str], Form], quote: str, text: str) -> Iterator[tuple[int, int]]:
+def _find_equal(form: Callable[[str], QuoteForm], quote: str, text: str) -> Iterator[tuple[int, int]]:
     pattern, searched = form(quote).text, form(text)
     start = searched.text.find(pattern)
     while start >= 0:

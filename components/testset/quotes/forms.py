@@ -9,7 +9,7 @@ _MEANINGFUL_MARKS = frozenset("%‰+<>=$€£¥")
 """Marks that carry meaning by themselves."""
 
 
-class Form(NamedTuple):
+class QuoteForm(NamedTuple):
     """A text in another form. Its character i comes from character `places[i]` of the original."""
 
     text: str
@@ -20,25 +20,25 @@ class Form(NamedTuple):
         return self.places[start], self.places[end - 1] + 1
 
 
-def keep_unchanged(text: str) -> Form:
+def keep_unchanged(text: str) -> QuoteForm:
     """Return the unchanged text as a form."""
-    return Form(text, tuple(range(len(text))))
+    return QuoteForm(text, tuple(range(len(text))))
 
 
 @lru_cache(maxsize=128)
-def strip_white_space(text: str) -> Form:
+def strip_white_space(text: str) -> QuoteForm:
     """Return the text without whitespace and invisible characters, such as zero-width spaces."""
     return _form(text, _visible)
 
 
 @lru_cache(maxsize=128)
-def strip_marks(text: str) -> Form:
+def strip_marks(text: str) -> QuoteForm:
     """Return the text as in `fold`, but with case."""
     return _form(text, _strip_marks)
 
 
 @lru_cache(maxsize=128)
-def fold(text: str) -> Form:
+def fold(text: str) -> QuoteForm:
     """Return the text in NFKD, case folded, without whitespace, punctuation, symbols and invisible characters.
 
     12.5 and 125 become equal, so callers must distinguish them by other means.
@@ -46,9 +46,9 @@ def fold(text: str) -> Form:
     return _form(text, _fold)
 
 
-def _form(text: str, form_of: Callable[[str], str]) -> Form:
+def _form(text: str, form_of: Callable[[str], str]) -> QuoteForm:
     pieces = [form_of(character) for character in text]
-    return Form("".join(pieces), tuple(position for position, piece in enumerate(pieces) for _ in piece))
+    return QuoteForm("".join(pieces), tuple(position for position, piece in enumerate(pieces) for _ in piece))
 
 
 @lru_cache(maxsize=50_000)

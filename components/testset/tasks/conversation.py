@@ -12,7 +12,7 @@ from components.testset.protocols import SourceCorpus
 from components.testset.records import Draft, EvidenceSet, WrittenDraft
 from components.testset.tasks.replies import Reply, parse_quotes, select_notes, text_in
 from components.testset.tasks.writer_wording import WriterWording
-from components.testset.tasks.writing import EVIDENCE, Form, write_drafts
+from components.testset.tasks.writing import EVIDENCE, ReplyForm, write_drafts
 from components.testset.wording import TEXT, object_schema
 
 _TURN = object_schema(question=TEXT, answer=TEXT, evidence=EVIDENCE, expression=TEXT)
@@ -52,7 +52,7 @@ class Conversation:
 
     def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDraft:
         """Return a draft for each turn of the conversation about an evidence set."""
-        form = Form("turns", {"turns": {"type": "array", "items": _TURN}}, partial(self._read, name))
+        form = ReplyForm("turns", {"turns": {"type": "array", "items": _TURN}}, partial(self._read, name))
         return write_drafts(self, form, evidence, corpus, ask)
 
     def _read(self, name: str, evidence: EvidenceSet, reply: Reply) -> tuple[Draft, ...] | None:

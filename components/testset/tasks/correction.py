@@ -13,7 +13,7 @@ from components.testset.protocols import SourceCorpus
 from components.testset.records import Draft, EvidenceSet, Extract, WrittenDraft
 from components.testset.tasks.replies import Reply, select_notes, text_in
 from components.testset.tasks.writer_wording import WriterWording
-from components.testset.tasks.writing import Form, write_drafts
+from components.testset.tasks.writing import ReplyForm, write_drafts
 from components.testset.wording import TEXT
 from components.text.normalize import ANSWER_FORM_VERSION, answer_form
 from components.text.sentences import sentence_ends
@@ -55,7 +55,7 @@ class Correction:
 
     def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDraft:
         """Return at most one draft for each evidence set, with its gold."""
-        form = Form("words", {"words": TEXT, "replacement": TEXT}, partial(self._read, name))
+        form = ReplyForm("words", {"words": TEXT, "replacement": TEXT}, partial(self._read, name))
         return write_drafts(self, form, evidence, corpus, ask)
 
     def _read(self, name: str, evidence: EvidenceSet, reply: Reply) -> tuple[Draft, ...] | None:

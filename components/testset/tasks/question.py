@@ -12,7 +12,7 @@ from components.testset.protocols import SourceCorpus
 from components.testset.records import Draft, EvidenceSet, WrittenDraft
 from components.testset.tasks.replies import Reply, parse_quotes, select_notes, text_in
 from components.testset.tasks.writer_wording import WriterWording
-from components.testset.tasks.writing import EVIDENCE, Form, write_drafts
+from components.testset.tasks.writing import EVIDENCE, ReplyForm, write_drafts
 from components.testset.wording import TEXT
 
 
@@ -47,7 +47,7 @@ class Question:
 
     def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDraft:
         """Return at most one draft for each evidence set."""
-        form = Form(
+        form = ReplyForm(
             "question",
             {"question": TEXT, "answer": TEXT, "evidence": EVIDENCE, "expression": TEXT},
             partial(self._read, name),

@@ -13,7 +13,7 @@ from components.testset.quotes import numbered_sentences
 from components.testset.records import Draft, EvidenceSet, Quote, WrittenDraft
 from components.testset.tasks.replies import Reply, parse_quotes, select_notes, text_in
 from components.testset.tasks.writer_wording import WriterWording
-from components.testset.tasks.writing import EVIDENCE, Form, write_drafts
+from components.testset.tasks.writing import EVIDENCE, ReplyForm, write_drafts
 from components.testset.wording import TEXT
 
 
@@ -50,7 +50,7 @@ class Summary:
 
     def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDraft:
         """Return at most one draft for each evidence set. The event is its question, the summary its reference."""
-        form = Form("summary", {"event": TEXT, "summary": TEXT, "evidence": EVIDENCE}, partial(self._read, name))
+        form = ReplyForm("summary", {"event": TEXT, "summary": TEXT, "evidence": EVIDENCE}, partial(self._read, name))
         return write_drafts(self, form, evidence, corpus, ask)
 
     def _read(self, name: str, evidence: EvidenceSet, reply: Reply) -> tuple[Draft, ...] | None:

@@ -35,7 +35,7 @@ Result = tuple[Draft, ...] | WriterRefusal
 
 
 @dataclass(frozen=True)
-class Form:
+class ReplyForm:
     """The form of a reply with drafts, besides the writer's steps.
 
     A reply has a value under `key`, and `properties` with their JSON schemas by name, from which drafts are read.
@@ -67,7 +67,7 @@ class WritingTask(Protocol):
 
 
 def write_drafts(
-    task: WritingTask, form: Form, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask
+    task: WritingTask, form: ReplyForm, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask
 ) -> WrittenDraft:
     """Return the result of each evidence set, with one request per set."""
     # The schema requires all its properties, including `not_applicable`, which is empty unless the writer declines.
@@ -93,7 +93,7 @@ def write_drafts(
     return WrittenDraft(tuple(drafts), tuple(not_drafted))
 
 
-def _result(form: Form, evidence: EvidenceSet, text: str) -> Result | None:
+def _result(form: ReplyForm, evidence: EvidenceSet, text: str) -> Result | None:
     reply = read_reply(text, form.key)
     if isinstance(reply, str):
         return WriterRefusal(reply)

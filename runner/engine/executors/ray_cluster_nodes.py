@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from runner.engine.environment import versions_of_results
-from runner.engine.executors.foreign_results import differences, users_packages
+from runner.engine.executors.host_comparison import differences, users_packages
 from runner.engine.executors.leftovers import clear_probes, new_probe
 from runner.engine.executors.ray_cluster_worker import NodeFacts, Probe
 from runner.engine.stage import AnyStage, Resources

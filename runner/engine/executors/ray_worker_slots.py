@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from components.errors import ConfigError
-from runner.engine.executors.foreign_results import users_packages
+from runner.engine.executors.host_comparison import users_packages
 from runner.engine.executors.protocol import Stages, iterate_components
 from runner.engine.executors.ray_cluster_actors import Actor, Call, end_actor, start_actor
 from runner.engine.executors.ray_cluster_nodes import (

@@ -27,7 +27,7 @@ from components.secrets.output import mask_output
 from components.threads import allot_threads, n_cores
 from runner.engine.environment import versions_of_results
 from runner.engine.executors.contexts import fork_or_spawn
-from runner.engine.executors.foreign_results import differences
+from runner.engine.executors.host_comparison import differences
 from runner.engine.executors.protocol import Stages
 from runner.engine.executors.slurm_heartbeat import DriverWatch
 from runner.engine.executors.slurm_queue import Journal, TaskQueueReader, Wait, journal_path

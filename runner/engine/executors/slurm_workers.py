@@ -12,7 +12,7 @@ from components.errors import ComponentError, ConfigError
 from components.openai_server.limiter import Limiter
 from components.threads import n_cores
 from runner.engine.environment import versions_of_results
-from runner.engine.executors.foreign_results import users_packages
+from runner.engine.executors.host_comparison import users_packages
 from runner.engine.executors.leftovers import clear_logs, clear_probes, clear_queues, find_drivers, new_probe, new_queue
 from runner.engine.executors.protocol import LostStage, Stages, StartPriority, Workers, iterate_components
 from runner.engine.executors.slurm import Cluster, Slurm

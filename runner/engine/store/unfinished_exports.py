@@ -31,7 +31,7 @@ _MAX_NAME_CHARACTERS = 60
 
 
 @dataclass(frozen=True)
-class HalfExport:
+class UnfinishedExport:
     """One record: the folder being written, and the export that it will replace."""
 
     record: Path
@@ -74,35 +74,35 @@ class UnfinishedExports:
         self._writers = writers
 
     @contextmanager
-    def begin(self, out: Path) -> Iterator[HalfExport]:
+    def begin(self, out: Path) -> Iterator[UnfinishedExport]:
         """Create an empty folder `new` next to the existing folder `out`. Everything is removed at the end.
 
         Raises OSError if a folder or the record cannot be written.
         """
         record = self._records / f"{self._writers.own_name}.{uuid.uuid4().hex[:8]}"
-        half = HalfExport(record, out.with_name(_name_beside(out)), out, platform.node())
-        self._write(half)
+        export = UnfinishedExport(record, out.with_name(_name_beside(out)), out, platform.node())
+        self._write(export)
         try:
-            half.folder.mkdir()
-            (half.folder / _OWNER).write_text(f"{record.name}\n{self._root}\n", encoding="utf-8", errors="replace")
-            half.new.mkdir()
-            yield half
+            export.folder.mkdir()
+            (export.folder / _OWNER).write_text(f"{record.name}\n{self._root}\n", encoding="utf-8", errors="replace")
+            export.new.mkdir()
+            yield export
         finally:
-            self.remove(half)
+            self.remove(export)
 
-    def _write(self, half: HalfExport) -> None:
+    def _write(self, export: UnfinishedExport) -> None:
         """Write the record in one step, so that no process reads an incomplete one."""
         if not self._records.is_dir():
             self._records.mkdir(exist_ok=True)
             with suppress(PermissionError):  # another user created it, with the same permissions
                 self._records.chmod(self._root.stat().st_mode & 0o777)
         unfinished = self._root / "tmp" / uuid.uuid4().hex
-        fields = {"folder": str(half.folder), "out": str(half.out), "host": half.host}
+        fields = {"folder": str(export.folder), "out": str(export.out), "host": export.host}
         unfinished.write_text(json.dumps(fields), encoding="utf-8")
         unfinished.chmod(shared_mode(self._records))
-        unfinished.replace(half.record)
+        unfinished.replace(export.record)
 
-    def left(self) -> list[HalfExport]:
+    def left(self) -> list[UnfinishedExport]:
         """Return the unfinished exports of processes that have ended. Raises OSError if a record cannot be read.
 
         An export of another host is included if its folder is visible from here.
@@ -110,34 +110,36 @@ class UnfinishedExports:
         exports = []
         for record in sorted(self._records.glob("*")):
             writer = record.name.rpartition(".")[0]
-            if writer and self._writers.has_ended(writer) and (half := _read_record(record)):
+            if writer and self._writers.has_ended(writer) and (export := _read_record(record)):
                 with suppress(PermissionError):  # another user's, in a folder that this user may not read
-                    if half.exists:
-                        exports.append(half)
-                    elif self._writers.may_write and half.host == platform.node() and not half.folder.exists():
+                    if export.exists:
+                        exports.append(export)
+                    elif self._writers.may_write and export.host == platform.node() and not export.folder.exists():
                         record.unlink(missing_ok=True)
         return exports
 
-    def remove(self, half: HalfExport) -> bool:
+    def remove(self, export: UnfinishedExport) -> bool:
         """Remove the folder of a record and then the record. Returns True if both were removed.
 
         Restores an export that was moved away if its path is still free. Leaves another user's folder.
         """
         try:
-            if half.exists:
-                if half.old.is_dir() and not half.out.exists():
-                    half.old.rename(half.out)
-                for path in (half.new, half.old):
+            if export.exists:
+                if export.old.is_dir() and not export.out.exists():
+                    export.old.rename(export.out)
+                for path in (export.new, export.old):
                     if path.exists():
                         shutil.rmtree(path)
                 # Last, because only its presence permits removing the rest.
-                (half.folder / _OWNER).unlink(missing_ok=True)
-                half.folder.rmdir()
-            half.record.unlink(missing_ok=True)
+                (export.folder / _OWNER).unlink(missing_ok=True)
+                export.folder.rmdir()
+            export.record.unlink(missing_ok=True)
         except FileNotFoundError:  # another process is removing it too
             return False
         except OSError as error:
-            log.warning("%s: cannot remove this folder, which an export left: %s", half.folder, error.strerror or error)
+            log.warning(
+                "%s: cannot remove this folder, which an export left: %s", export.folder, error.strerror or error
+            )
             return False
         return True
 
@@ -156,7 +158,7 @@ def exports_beside(out: Path) -> list[tuple[Path, str]]:
     return exports
 
 
-def _read_record(record: Path) -> HalfExport | None:
+def _read_record(record: Path) -> UnfinishedExport | None:
     """Return the export of a record. None if a power cut damaged the record, or if it has just been removed."""
     try:
         fields = json.loads(record.read_bytes())
@@ -165,7 +167,7 @@ def _read_record(record: Path) -> HalfExport | None:
     except (FileNotFoundError, RecursionError, ValueError, KeyError, TypeError):
         return None
     is_beside = folder.parent == out.parent and _name_pattern(out).fullmatch(folder.name)
-    return HalfExport(record, folder, out, host) if is_beside else None
+    return UnfinishedExport(record, folder, out, host) if is_beside else None
 
 
 def _name_beside(out: Path) -> str:

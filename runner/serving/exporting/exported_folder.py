@@ -12,7 +12,7 @@ from components.errors import DataError, StoreError
 from runner.engine.file_operations import exchange, link_or_copy
 from runner.engine.plugins.plugin_loading import find_loaded
 from runner.engine.store import Store
-from runner.engine.store.unfinished_exports import HalfExport, exports_beside
+from runner.engine.store.unfinished_exports import UnfinishedExport, exports_beside
 from runner.results import open_samples
 from runner.results.scored_samples import require_own_samples
 from runner.serving.exporting.exported_cell import ExportedCell
@@ -89,9 +89,9 @@ def _replacing(out: Path, store: Store) -> Iterator[Path]:
             log.warning("removed %s, which a killed export left", leftover.folder)
     for folder, store_root in exports_beside(out):
         log.warning("%s: %s", folder, _advice(store_root, store))
-    with store.unfinished_exports.begin(out) as half:
-        yield half.new
-        _take_place(half)
+    with store.unfinished_exports.begin(out) as export:
+        yield export.new
+        _take_place(export)
 
 
 def _advice(store_root: str, store: Store) -> str:
@@ -103,15 +103,15 @@ def _advice(store_root: str, store: Store) -> str:
     return f"belongs to an export from another store. If that export was killed, {command} removes it"
 
 
-def _take_place(half: HalfExport) -> None:
+def _take_place(export: UnfinishedExport) -> None:
     """Replace the export, atomically if the system can swap folders. Otherwise a kill between two steps leaves no
     export.
     """
-    if not half.out.exists():
-        half.new.replace(half.out)
-    elif not exchange(half.new, half.out):
-        half.out.replace(half.old)
-        half.new.replace(half.out)
+    if not export.out.exists():
+        export.new.replace(export.out)
+    elif not exchange(export.new, export.out):
+        export.out.replace(export.old)
+        export.new.replace(export.out)
 
 
 def _write(cell: ExportedCell, folder: Path) -> None:

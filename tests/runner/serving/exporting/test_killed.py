@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from runner.engine.store import Store
-from runner.engine.store.unfinished_exports import HalfExport
+from runner.engine.store.unfinished_exports import UnfinishedExport
 from runner.results.loaded_sweep import load
 from runner.serving.exporting.exported_cell import ExportedCell, collect_export
 from runner.serving.exporting.exported_folder import write_folder
@@ -221,7 +221,7 @@ def test_folder_of_another_record_is_not_the_half_export(tmp_path: Path) -> None
     store = Store(tmp_path / "store")
     with store.unfinished_exports.begin(tmp_path / "W") as half:
         assert half.exists
-        other = HalfExport(half.record.with_name("other"), half.folder, half.out, half.host)
+        other = UnfinishedExport(half.record.with_name("other"), half.folder, half.out, half.host)
         assert not other.exists
         assert store.unfinished_exports.left() == []
     assert not half.folder.exists()
