@@ -107,13 +107,14 @@ def folder_hash(model: str, *, is_adapter: bool = False) -> str:
     folder = local_folder(model)
     if folder is None:
         return ""
-    stamps = _stamps(folder)
-    for name, _, _ in stamps:
-        note_identified(folder / name)
-    own, base = _hash(folder, stamps), adapter_base_folder(folder)
-    if base is None or is_adapter:
-        return own
-    return hashlib.sha256(f"{own} {_hash(base, _stamps(base))}".encode()).hexdigest()
+    with _reading(folder):
+        stamps = _stamps(folder)
+        for name, _, _ in stamps:
+            note_identified(folder / name)
+        own, base = _hash(folder, stamps), adapter_base_folder(folder)
+        if base is None or is_adapter:
+            return own
+        return hashlib.sha256(f"{own} {_hash(base, _stamps(base))}".encode()).hexdigest()
 
 
 def folder_stamps(model: str) -> Stamps:
@@ -124,8 +125,18 @@ def folder_stamps(model: str) -> Stamps:
     folder = local_folder(model)
     if folder is None:
         return ()
-    base = adapter_base_folder(folder)
-    return (*_stamps(folder), *(_stamps(base) if base else ()))
+    with _reading(folder):
+        base = adapter_base_folder(folder)
+        return (*_stamps(folder), *(_stamps(base) if base else ()))
+
+
+@contextmanager
+def _reading(folder: Path) -> Iterator[None]:
+    """Raise ComponentError for a file or folder that cannot be read, such as a colleague's weights."""
+    try:
+        yield
+    except OSError as error:
+        raise ComponentError(f"model: cannot read {error.filename or folder} ({error.strerror or error})") from error
 
 
 def _stamps(folder: Path) -> Stamps:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from components.errors import ComponentError
 from components.pretrained.model_folder import folder_hash, folder_stamps, model_problems
 
 
@@ -59,3 +60,17 @@ def test_adapter_of_a_model_outside_local_folders_is_refused(base: str, tmp_path
     model = adapter_of(tmp_path / "tuned", base)
     (problem,) = model_problems(str(model), "")
     assert f"is an adapter of '{base}', which is not a local folder" in problem
+
+
+def test_unreadable_file_of_a_model_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """safetensors writes weights that only their owner may read."""
+    model = write(tmp_path / "model", weights="encoder")
+
+    def refuse(path: Path, *_: object) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    for method in ("iterdir", "open"):
+        with monkeypatch.context() as patched:
+            patched.setattr(Path, method, refuse)
+            with pytest.raises(ComponentError, match=r"model: cannot read .*/model.*denied"):
+                folder_hash(str(model))

@@ -76,6 +76,10 @@ class Snapshot:
         names = self.model_code(cls).modules if cls else self.files
         return [file for name in names if (file := self.files[name]).is_read]
 
+    def files_of(self, package: str) -> list[SourceFile]:
+        """Return the data files of one of `packages`, and code that another file of it loads by its path."""
+        return [file for name, file in self.files.items() if top_level(name) == package and file.is_read]
+
     def get_digest(self, package: str) -> str:
         """Return the `digest` of one of `packages`."""
         return _digest({name: file for name, file in self.files.items() if top_level(name) == package})

@@ -148,13 +148,27 @@ def _copy_code(plugins: Sequence[str], folder: Path) -> None:
         shutil.copyfile(root / "LICENSE", folder / "LICENSE")
     for name in _PACKAGES:
         shutil.copytree(root / name, folder / name, ignore=_LEFT_OUT_OF_OURS)
-    named = [plugin.partition(".")[0] for plugin in plugins]
-    loaded = [name for plugin in named if (known := find_loaded(plugin)) for name in known.packages]
-    for name in dict.fromkeys([*named, *loaded]):
-        _copy_package(name, folder)
+    for plugin in dict.fromkeys(plugin.partition(".")[0] for plugin in plugins):
+        known = find_loaded(plugin)
+        for name in dict.fromkeys([plugin, *(known.packages if known else ())]):
+            roots = _copy_package(name, folder)
+            for file in known.files_of(name) if known else ():
+                _copy_named(Path(file.path), roots, folder)
 
 
-def _copy_package(name: str, folder: Path) -> None:
+def _copy_named(path: Path, roots: Sequence[Path], folder: Path) -> None:
+    """Copy a file that code names to the same place relative to the code."""
+    real = path.resolve()
+    root = next((root for root in roots if real.is_relative_to(root.resolve())), None)
+    if root is None:
+        log.warning("the export lacks %s, which its code reads: the file is not below %s", path, roots[0])
+    elif not (copy := folder / real.relative_to(root.resolve())).exists():
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, copy)
+
+
+def _copy_package(name: str, folder: Path) -> list[Path]:
+    """Copy a package or module, and return the folders that contain it."""
     module = import_module(name)
     paths = [Path(path) for path in getattr(module, "__path__", ())]
     file = Path(getattr(module, "__file__", None) or "")
@@ -164,3 +178,4 @@ def _copy_package(name: str, folder: Path) -> None:
         shutil.copytree(path, folder / name, ignore=_LEFT_OUT, dirs_exist_ok=True)
     if not paths:
         shutil.copyfile(file, folder / file.name)
+    return [path.parent for path in paths or [file]]

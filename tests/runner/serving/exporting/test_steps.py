@@ -45,6 +45,16 @@ class Shouts:
 '''
 
 
+TONE = '''
+"""A module beside the package, which reads a file beside itself."""
+from pathlib import Path
+
+
+def louder(text):
+    return Path(__file__).with_name("tone.txt").read_text().format(text)
+'''
+
+
 def write_data(folder: Path) -> tuple[str, ...]:
     """Two companies that sell six things each, from one year to the next; two conversations among the questions."""
     documents = [
@@ -83,7 +93,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     package.mkdir()
     (package / "__init__.py").touch()
     (package / "expander.py").write_text(PLUGIN)
-    (folder / "my_tone.py").write_text("def louder(text):\n    return text.upper().lower()\n")
+    (folder / "my_tone.py").write_text(TONE)
+    (folder / "tone.txt").write_text("{}!")
     (package / "word.txt").write_text("good")
     fixed = (*FEW_METRICS, *SCRIPTED, *write_data(folder), *BM25_ALONE)
     place = [f"dataset.of.{word.partition('.')[2]}" for word in fixed if word.startswith("dataset.")]
@@ -106,7 +117,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             assert export(folder, cell.cell_id, folder / name) == 0
     finally:
         sys.path.remove(str(folder))
-    for name in ("documents.jsonl", "samples.jsonl", "results", "my_tone.py"):
+    for name in ("documents.jsonl", "samples.jsonl", "results", "my_tone.py", "tone.txt"):
         path = folder / name
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     return folder
