@@ -29,7 +29,7 @@ def read_replies(completion: object, request_ids: Sequence[str], latency_s: floa
     """
     choices = get_objects(completion, "choices")[: len(request_ids)]
     read = [_read(choice, request_id) for choice, request_id in zip(choices, request_ids, strict=False)]
-    if not read or read_member(completion, "error"):
+    if not read:
         raise Malformed(preview(completion))
     n_prompt = read_count(completion, "usage", "prompt_tokens")
     n_cached = read_count(completion, "usage", "prompt_tokens_details", "cached_tokens")

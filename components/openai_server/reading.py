@@ -64,8 +64,14 @@ def text_in(reply: object, *path: str) -> str:
 
 
 def get_objects(reply: object, *path: str) -> list[dict[str, Json]]:
-    """Return the list of objects under nested names. Raises Malformed for a missing or another value."""
+    """Return the list of objects under nested names.
+
+    Raises Malformed for a missing or another value, and for an error beside it: routers send one with status 200 when
+    the provider behind them failed.
+    """
     value = read_member(reply, *path)
+    if isinstance(reply, dict) and reply.get("error"):
+        raise Malformed(preview(reply))
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise Malformed(f"{preview(reply)}, expected a list of objects{' as ' if path else ''}{'.'.join(path)}")
     return value

@@ -20,7 +20,7 @@ _EARLIER_S = 5.0
 _ADVICE = {
     ErrorClass.TIMEOUT: "If the server is slow, raise timeout_s of {0}, or lower its concurrency",
     ErrorClass.RATE_LIMIT: "Set max_requests_per_minute or max_tokens_per_minute of {0} to the account's limits, or "
-    "lower its concurrency.",
+    "lower its concurrency or run.workers.",
     ErrorClass.CONNECTION: "If the server is overloaded, lower the concurrency of {0}. If it moved, correct base_url.",
 }
 _OF_BATCHES = frozenset({"the embedder", "the reranker"})
