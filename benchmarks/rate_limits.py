@@ -46,7 +46,7 @@ class _Clock(selectors.SelectSelector):
 
 @dataclass
 class Account:
-    """A connection to an account that answers in about a second, unless a request exceeds its limits.
+    """A connection to an account that answers in about `answer_s` seconds, unless a request exceeds its limits.
 
     It takes `n_requests` requests and `n_tokens` tokens in any `period_s` seconds, and `n_at_once` requests at a time.
     A `bucket` fills up continuously instead, and holds the tokens of a period. After `lasts_for` requests, the account
@@ -61,6 +61,7 @@ class Account:
     lasts_for: float = UNLIMITED
     bucket: bool = False
     retry_after: str = ""
+    answer_s: float = 1.0
 
     base_url = "http://server/v1"
 
@@ -82,7 +83,7 @@ class Account:
         self._taken.append((now, n_tokens))
         self._fill -= n_tokens
         self._n_under_way += 1
-        await asyncio.sleep(random.uniform(0.5, 1.5))
+        await asyncio.sleep(random.uniform(0.5, 1.5) * self.answer_s)
         self._n_under_way -= 1
         return {"usage": {"prompt_tokens": n_tokens, "completion_tokens": 0, "total_tokens": n_tokens}}
 
@@ -180,6 +181,7 @@ class Setting:
 SETTINGS = (
     Setting("4 concurrent requests", {"n_at_once": 4}, 50),
     Setting("1 concurrent request", {"n_at_once": 1}, 60, n=60),
+    Setting("3 concurrent requests, answers in 0.1 s", {"n_at_once": 3, "answer_s": 0.1}, 200, 6_000),
     Setting("1 request per second", {"n_requests": 1, "period_s": 1.0}, 200),
     Setting("5 requests per second", {"n_requests": 5, "period_s": 1.0}, 40),
     Setting("3 requests per minute", {"n_requests": 3}, 360, n=20),

@@ -18,6 +18,9 @@ _TEST_INTERVAL_PER_DELAY = 10.0
 _MAX_TEST_INTERVAL_S = 10.0
 
 
+_MANY = 10**9
+
+
 class AccountRefusals:
     """The refusals of one account, as one process sees them. Thread-safe."""
 
@@ -34,6 +37,13 @@ class AccountRefusals:
     def limit(self) -> float:
         """Number of concurrent requests that the account takes, as far as known."""
         return self._limit
+
+    @property
+    def safe_limit(self) -> float:
+        """`limit` without a test of a number at which a request was refused. A request that was refused waits for room
+        below it: in the place of a test, it would be refused again and again while new ones are answered.
+        """
+        return max(1.0, min(self._limit, self._too_many - 1))
 
     @property
     def n_in_a_row(self) -> int:
@@ -63,6 +73,8 @@ class AccountRefusals:
             self._largest = max(self._largest, n_tokens)
             if n_at_once >= self._too_many:
                 self._too_many = inf
+            if n_at_once < int(min(self._limit, _MANY)):
+                return  # a smaller number than the known one says nothing new
             if self._limit + 1 < self._too_many:
                 self._limit += 1
             elif time.monotonic() >= self._next_test:

@@ -3,9 +3,10 @@
 import asyncio
 import os
 import random
+import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -55,6 +56,10 @@ _MAX_ROUNDS, _MAX_ROUNDS_IF_LONGEST, _MUCH_LONGER = 50, 10, 1.25
 """Answers to others, in units of the concurrency, after which a request that is always refused is given up. It never
 fits the account's limits, or others are always faster. The former is likely if its prompt is much longer than any
 answered one.
+"""
+_MIN_LIMITED_S = 60.0
+"""Seconds of refusals before a request is given up because others were answered. A fast server answers many requests in
+the delays of one, which fits the account's limits.
 """
 _LIMIT_TIME_FACTOR = 4.0
 """Rate limits are retried for this many times as long as other failures. Most limits last a minute."""
@@ -190,6 +195,7 @@ class Server:
                 return stop
             except Exception as error:  # noqa: BLE001 - the caller decides what a failure means
                 attempts.count(error)
+                session = replace(session, was_refused=attempts.n_limited > 0)
                 if not self._may_retry(error, attempts, breaker):
                     text = self._error_text(error, attempts)
                     breaker.record_failure(error, text)
@@ -218,7 +224,8 @@ class Server:
         refusals, n_rounds = attempts.refusals, attempts.n_others / self.concurrency
         is_longest = attempts.n_tokens > _MUCH_LONGER * refusals.largest
         max_rounds = _MAX_ROUNDS_IF_LONGEST if is_longest else _MAX_ROUNDS
-        if attempts.n_limited > self.max_retries and n_rounds > max_rounds:
+        is_overtaken = n_rounds > max_rounds and attempts.limited_s > _MIN_LIMITED_S
+        if attempts.n_limited > self.max_retries and is_overtaken:
             return False
         longest_s = min(_LIMIT_TIME_FACTOR * self._doubled(self.max_retries), _MAX_WAIT_S * self.max_retries)
         return refusals.n_in_a_row <= self.max_retries or refusals.seconds < longest_s
@@ -302,6 +309,8 @@ class _Attempts:
     """Tokens of its prompt, estimated."""
     n_answered_before: int = 0
     """Number of requests that the account had answered before the first rate limit."""
+    limited_since: float = 0.0
+    """Time of the first rate limit, by `time.monotonic`."""
 
     @property
     def n_ended(self) -> int:
@@ -312,12 +321,18 @@ class _Attempts:
         """Number of requests that the account answered since the first rate limit."""
         return self.refusals.n_answered - self.n_answered_before
 
+    @property
+    def limited_s(self) -> float:
+        """Seconds since the first rate limit."""
+        return time.monotonic() - self.limited_since
+
     def count(self, error: Exception) -> None:
         self.is_limited = is_rate_limit(error)
         if isinstance(error, HttpError):
             self.n_tokens = error.n_tokens
         if self.is_limited and not self.n_limited:
             self.n_answered_before = self.refusals.n_answered
+            self.limited_since = time.monotonic()
         self.n_limited += self.is_limited
         self.n_failed += not self.is_limited
 

@@ -44,6 +44,8 @@ class Session:
     concurrency: int
     turn: asyncio.Lock
     """Held by the attempt that waits for the limiter. The others queue for it."""
+    was_refused: bool = False
+    """True for the attempts of a request that met a rate limit."""
 
     async def post(
         self,
@@ -93,7 +95,11 @@ class Session:
         window = self.breaker.health.window
         async with self.turn:
             while not self.breaker.is_open:
-                wait_s = self.limiter.admit(attempt) if window.has_room(self.concurrency) else _LOOK_EVERY_S
+                wait_s = (
+                    self.limiter.admit(attempt)
+                    if window.has_room(self.concurrency, was_refused=self.was_refused)
+                    else _LOOK_EVERY_S
+                )
                 if wait_s <= 0:
                     return window.enter()
                 account = attempt.account

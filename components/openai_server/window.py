@@ -37,9 +37,15 @@ class Window:
         is_silent = self.refusals.n_in_a_row > 1
         return 1 if is_silent else int(min(self._limit, self.refusals.limit, concurrency))
 
-    def has_room(self, concurrency: int) -> bool:
-        """Return True if another request may be sent; always True before the first timeout or refusal."""
-        return min(self._limit, self.refusals.limit) == inf or self._n_under_way < self.limit(concurrency)
+    def has_room(self, concurrency: int, *, was_refused: bool = False) -> bool:
+        """Return True if another request may be sent; always True before the first timeout or refusal.
+
+        One that `was_refused` is not sent as a test of the account's limit.
+        """
+        if min(self._limit, self.refusals.limit) == inf:
+            return True
+        limit = self.limit(concurrency)
+        return self._n_under_way < (min(limit, self.refusals.safe_limit) if was_refused else limit)
 
     def enter(self) -> int:
         """Count a request that is sent, and return how many are under way now."""
