@@ -35,7 +35,6 @@ KNOWN = {
     "runner/engine/executors/ray_cluster_worker.py": {"pickle.loads"},
     "runner/engine/executors/slurm_bootstrap.py": {"pickle.loads"},
     "runner/engine/executors/slurm_worker.py": {"pickle.loads"},
-    "runner/serving/exporting/exported_folder.py": {"import_module"},  # packages that the reader named
     "runner/launch/axis_naming.py": {"yaml.load"},  # with a safe loader
     "runner/engine/plugins/named_code.py": {"import_module"},  # packages that run.plugins names
     "runner/launch/config_schema.py": {"importlib.import_module"},  # modules of ours

@@ -71,6 +71,11 @@ class SourceFile:
         except OSError:
             return self.digest != ""
 
+    @property
+    def modified_ns(self) -> int:
+        """The modification time in ns since the epoch."""
+        return self.stamp[1]
+
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         state = self.digest, None, self.is_package, self.path, self.stamp, self.is_data, self.is_read, self.named
         return SourceFile, state

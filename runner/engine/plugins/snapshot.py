@@ -77,8 +77,8 @@ class Snapshot:
         return [file for name in names if (file := self.files[name]).is_read]
 
     def files_of(self, package: str) -> list[SourceFile]:
-        """Return the data files of one of `packages`, and code that another file of it loads by its path."""
-        return [file for name, file in self.files.items() if top_level(name) == package and file.is_read]
+        """Return the files of one of `packages`, and those outside its folder that it names."""
+        return [file for name, file in self.files.items() if top_level(name) == package]
 
     def get_digest(self, package: str) -> str:
         """Return the `digest` of one of `packages`."""
@@ -205,7 +205,7 @@ def _with_parents(module: str) -> Iterator[str]:
 
 def installed_digest(package: str) -> str:
     """Return the SHA-256 (hex) of the files of a top-level package as they are now. "" without files."""
-    return _digest(list_files(package, _find_places(package), follow_names=package not in OURS))
+    return _digest(list_files(package, find_places(package), follow_names=package not in OURS))
 
 
 def take_snapshot(
@@ -223,7 +223,7 @@ def take_snapshot(
     while waiting:
         name = waiting.pop()
         if name not in read:
-            read[name] = list_files(name, _find_places(name))
+            read[name] = list_files(name, find_places(name))
         files |= read[name]
         needed = _users_packages(read[name], plugins, known=seen)
         seen |= needed
@@ -249,7 +249,7 @@ def is_users(package: str) -> bool:
     """
     if package in OURS or package == "__main__":
         return False
-    places = _find_places(package)
+    places = find_places(package)
     if package in sys.stdlib_module_names:  # a file on PYTHONPATH takes its place, unless it is Python's own zip file
         places = [place for place in places if place.exists()]
     return not all(map(_is_installed, places))
@@ -260,7 +260,7 @@ def _is_installed(place: Path) -> bool:
     return bool(_INSTALLED & set(real.parts)) or real.is_relative_to(_STANDARD_LIBRARY)
 
 
-def _find_places(package: str) -> Sequence[Path]:
+def find_places(package: str) -> Sequence[Path]:
     """Return the folders of a top-level package, or its file. () for others, such as a built-in module."""
     spec = _find_spec(package)
     if spec is None:

@@ -1,16 +1,19 @@
 """Writes an exported folder atomically."""
 
 import logging
+import os
 import shlex
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
+from datetime import datetime
 from pathlib import Path
 
 from components.errors import DataError, StoreError
+from components.secrets.known import find_variable
 from runner.engine.file_operations import exchange, link_or_copy
-from runner.engine.plugins.plugin_loading import find_loaded
+from runner.engine.plugins.plugin_loading import ensure_loaded, find_loaded
+from runner.engine.plugins.snapshot import Snapshot, find_places
 from runner.engine.store import Store
 from runner.engine.store.unfinished_exports import UnfinishedExport, exports_beside
 from runner.results import open_samples
@@ -25,7 +28,6 @@ from runner.serving.replay_check import write_check
 log = logging.getLogger(__name__)
 
 _PACKAGES = ("components", "runner")
-_LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
 _LEFT_OUT_OF_OURS = shutil.ignore_patterns("__pycache__", "*.pyc", ".*", "demo_data", "demo_en_data", "exporting")
 
 _SCRIPT = '''\
@@ -128,6 +130,7 @@ def _write(cell: ExportedCell, folder: Path) -> None:
         shutil.copytree(path, pipeline / name, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".*", "__pycache__"))
     write_description(pipeline, cell.description)
     _copy_code(cell.description.plugins, folder / CODE)
+    _warn_of_edits(cell.description.plugins, cell.sweep.finished)
     needed = requirements(cell.parts, folder / CODE)
     (folder / "requirements.txt").write_text(needed.text, encoding="utf-8")
     write_model(folder, needed, cell.sweep.finished)
@@ -148,34 +151,44 @@ def _copy_code(plugins: Sequence[str], folder: Path) -> None:
         shutil.copyfile(root / "LICENSE", folder / "LICENSE")
     for name in _PACKAGES:
         shutil.copytree(root / name, folder / name, ignore=_LEFT_OUT_OF_OURS)
-    for plugin in dict.fromkeys(plugin.partition(".")[0] for plugin in plugins):
-        known = find_loaded(plugin)
-        for name in dict.fromkeys([plugin, *(known.packages if known else ())]):
-            roots = _copy_package(name, folder)
-            for file in known.files_of(name) if known else ():
-                _copy_named(Path(file.path), roots, folder)
+    ensure_loaded(plugins)
+    for name, known in _snapshots(plugins).items():
+        roots = [place.parent.absolute() for place in find_places(name)]
+        if not roots:
+            raise DataError(f"run.plugins: {name} has no files to copy, expected a package or a module in a file")
+        for file in known.files_of(name):
+            path = Path(os.path.normpath(file.path))
+            above = next((each for each in roots if path.is_relative_to(each)), None)
+            if above is None:
+                log.warning("the export lacks %s, which its code reads: the file is not below %s", path, roots[0])
+            else:
+                _copy_file(path, folder / path.relative_to(above))
 
 
-def _copy_named(path: Path, roots: Sequence[Path], folder: Path) -> None:
-    """Copy a file that code names to the same place relative to the code."""
-    real = path.resolve()
-    root = next((root for root in roots if real.is_relative_to(root.resolve())), None)
-    if root is None:
-        log.warning("the export lacks %s, which its code reads: the file is not below %s", path, roots[0])
-    elif not (copy := folder / real.relative_to(root.resolve())).exists():
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, copy)
+def _snapshots(plugins: Sequence[str]) -> dict[str, Snapshot]:
+    """Return the snapshots that cover the plugins and all user code that they import, by top-level package."""
+    loaded = [known for plugin in plugins if (known := find_loaded(plugin.partition(".")[0]))]
+    return {name: known for known in loaded for name in known.packages}
 
 
-def _copy_package(name: str, folder: Path) -> list[Path]:
-    """Copy a package or module, and return the folders that contain it."""
-    module = import_module(name)
-    paths = [Path(path) for path in getattr(module, "__path__", ())]
-    file = Path(getattr(module, "__file__", None) or "")
-    if not paths and not file.is_file():
-        raise DataError(f"run.plugins: {name} has no files to copy, expected a package or a module in a file")
-    for path in paths:
-        shutil.copytree(path, folder / name, ignore=_LEFT_OUT, dirs_exist_ok=True)
-    if not paths:
-        shutil.copyfile(file, folder / file.name)
-    return [path.parent for path in paths or [file]]
+def _warn_of_edits(plugins: Sequence[str], finished: str) -> None:
+    """Warn of code that was written after the sweep ended: its numbers are those of the code before."""
+    end_ns = datetime.fromisoformat(finished).timestamp() * 1e9
+    files = [file for name, known in _snapshots(plugins).items() for file in known.files_of(name)]
+    if edited := sorted({file.path for file in files if file.modified_ns > end_ns}):
+        log.warning(
+            "%s written after the sweep ended, so the export may answer otherwise than the sweep. Run the sweep again, "
+            "or compare the answers with pipeline.py --check.",
+            f"{edited[0]} was" if len(edited) == 1 else f"{edited[0]} and {len(edited) - 1:,} more files were",
+        )
+
+
+def _copy_file(path: Path, copy: Path) -> None:
+    """Copy a user's file. Raises DataError if it contains a secret of the environment: an export is given away."""
+    if name := find_variable(path.read_bytes().decode(errors="replace")):
+        raise DataError(
+            f"{path} contains the value of the environment variable {name}, which looks like a secret, and an export "
+            "contains the code with its files. Let the code read the variable, or move the file out of its folder."
+        )
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(path, copy)

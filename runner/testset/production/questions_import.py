@@ -13,7 +13,7 @@ from components.testset.near_duplicates import NearDuplicates
 from components.testset.records import Draft, EvidenceSet
 from runner.console.written_files import write_lines, write_text
 from runner.testset.production.private_data import PrivateData
-from runner.testset.production.traced_questions import SkippedTrace, TracedQuestion
+from runner.testset.production.traced_questions import SkippedTrace, TracedQuestion, name_thumbs
 
 QUESTIONS, COUNTS = "questions.jsonl", "import.json"
 NO_FEEDBACK = "none"
@@ -52,12 +52,15 @@ def import_questions(
     question. Raises DataError for a folder that is not empty, and if no trace has a question.
     """
     _require_new(out)
-    questions, skipped = [], Counter[str]()
+    by_id, skipped = dict[str, TracedQuestion](), Counter[str]()
     for trace in traces:
         if isinstance(trace, SkippedTrace):
             skipped[trace.reason] += 1
+        elif trace.id in by_id:  # pages of a server overlap when traces arrive meanwhile
+            skipped["its id was read before"] += 1
         else:
-            questions.append(_mask(trace, private))
+            by_id[trace.id] = _mask(trace, private)
+    questions = name_thumbs(list(by_id.values()))
     if not questions:
         reasons = ", ".join(f"{reason} {n:,}" for reason, n in skipped.items())
         raise DataError(f"no trace has a question ({reasons or 'there are no traces'}). Check the source.")

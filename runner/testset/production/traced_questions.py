@@ -7,7 +7,8 @@ roles. A value in another form is not a question, and is never guessed.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import isfinite
 
 from components.json_value import Json
 from components.records import Turn
@@ -16,6 +17,7 @@ from components.text.normalize import whole_characters
 MAX_TEXT_CHARACTERS = 100_000
 """Maximum number of characters of a question or an answer."""
 MAX_PASSAGES = 1_000
+_MAX_LABEL_CHARACTERS = 40
 
 _QUESTION = ("question", "query", "user_query", "user_input", "user_message", "prompt", "message", "input", "text")
 _ANSWER = (
@@ -93,12 +95,12 @@ def read_trace(
     texts = tuple(dict.fromkeys(whole_characters(text) for text in passages if text.strip()))[:MAX_PASSAGES]
     turns = tuple(Turn(whole_characters(turn.question), whole_characters(turn.answer)) for turn in history)
     return TracedQuestion(
-        an_id,
+        whole_characters(an_id),
         whole_characters(question.strip()),
         whole_characters(answer.strip()),
         texts,
         turns,
-        session,
+        whole_characters(session),
         time,
         feedback,
     )
@@ -161,31 +163,40 @@ def read_passages(value: Json, depth: int = 0) -> list[str]:
     return []
 
 
+_GOOD = frozenset({"good", "up", "thumbs_up", "positive", "yes", "true", "like", "liked", "correct"})
+_BAD = frozenset({"bad", "down", "thumbs_down", "negative", "no", "false", "dislike", "disliked", "incorrect"})
+_THUMBS = {"1": "good", "0": "bad", "-1": "bad"}
+
+
 def feedback_label(value: Json) -> str:
-    """Return "good" or "bad" for a thumb up or down, a boolean, or 1, 0 and -1, and other values as text."""
+    """Return "good" or "bad" for a thumb up or down, a boolean or such a word, a number as text ("1", "4.5"), and other
+    words as they are. "" without feedback. What a number means depends on its scale: see `name_thumbs`.
+    """
     if isinstance(value, bool):
         return "good" if value else "bad"
-    if isinstance(value, int | float):
-        return {1.0: "good", 0.0: "bad", -1.0: "bad"}.get(float(value), f"{value:g}")
-    if not isinstance(value, str):
+    if not isinstance(value, str | int | float):
         return ""
-    word = value.strip().lower().replace("-", "_").replace(" ", "_")
-    good = {"good", "up", "thumbs_up", "positive", "yes", "true", "like", "liked", "correct", "1", "1.0"}
-    bad = {
-        "bad",
-        "down",
-        "thumbs_down",
-        "negative",
-        "no",
-        "false",
-        "dislike",
-        "disliked",
-        "incorrect",
-        "0",
-        "0.0",
-        "-1",
-    }
-    return "good" if word in good else "bad" if word in bad else value.strip()[:40]
+    text = whole_characters(str(value).strip()) if isinstance(value, str) else str(value)
+    if _is_number(text):
+        return f"{float(text):g}"
+    word = text.lower().replace("-", "_").replace(" ", "_")
+    return "good" if word in _GOOD else "bad" if word in _BAD else text[:_MAX_LABEL_CHARACTERS]
+
+
+def name_thumbs(questions: Sequence[TracedQuestion]) -> list[TracedQuestion]:
+    """Return the questions with the feedback 1, 0 and -1 as "good" and "bad", unless another number shows a scale, such
+    as stars from 1 to 5.
+    """
+    numbers = {question.feedback for question in questions if _is_number(question.feedback)}
+    names = _THUMBS if numbers <= _THUMBS.keys() else {}
+    return [replace(question, feedback=names.get(question.feedback, question.feedback)) for question in questions]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def _read_history(value: Mapping[str, Json]) -> tuple[Turn, ...]:

@@ -51,6 +51,14 @@ def test_imported_near_duplicates_become_one_question_with_counts(tmp_path: Path
     assert counts["feedback"] == {"mixed": 1, "none": 1, "good": 1}
 
 
+def test_trace_that_two_pages_list_is_one_question(tmp_path: Path) -> None:
+    asked = TracedQuestion("a", "Who designed the bridge?", session="s", time=1.0)
+    (only,) = imported(tmp_path / "out", asked, asked)
+    assert "history" not in only
+    counts = json.loads((tmp_path / "out" / "import.json").read_text())
+    assert counts["skipped"] == {"its id was read before": 1}
+
+
 def test_questions_with_different_numbers_are_not_merged(tmp_path: Path) -> None:
     asked = [TracedQuestion(str(year), f"What was the profit of ACME in {year}?") for year in (2019, 2020)]
     assert len(imported(tmp_path / "out", *asked)) == 2

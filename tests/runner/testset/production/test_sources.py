@@ -154,13 +154,13 @@ def test_langfuse_export_becomes_questions(form: str, tmp_path: Path) -> None:
     (tmp_path / "traces.json").write_text(text)
     first, second, third = read_langfuse(tmp_path / "traces.json", "")
     assert isinstance(first, TracedQuestion)
-    assert (first.question, first.answer, first.passages, first.feedback) == ("Where is it?", "There.", ("a",), "good")
+    assert (first.question, first.answer, first.passages, first.feedback) == ("Where is it?", "There.", ("a",), "1")
     assert isinstance(second, TracedQuestion)
     assert (second.question, second.answer, second.passages, second.feedback) == ("Who?", "She.", ("b",), "so so")
     assert third == SkippedTrace("failed")
     named = next(iter(read_langfuse(tmp_path / "traces.json", "toxicity")))
     assert isinstance(named, TracedQuestion)
-    assert named.feedback == "bad"
+    assert named.feedback == "0"
 
 
 @pytest.mark.parametrize(

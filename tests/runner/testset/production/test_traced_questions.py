@@ -9,6 +9,7 @@ from runner.testset.production.traced_questions import (
     SkippedTrace,
     TracedQuestion,
     feedback_label,
+    name_thumbs,
     read_answer,
     read_conversation,
     read_passages,
@@ -94,12 +95,26 @@ def test_passages_are_read_from_the_usual_trace_forms(value: Any, texts: list[st
 @pytest.mark.parametrize(
     ("value", "label"),
     [
-        (True, "good"), (0, "bad"), (-1, "bad"), (1.0, "good"), (4, "4"), ("Thumbs-Up", "good"), ("no", "bad"),
-        ("so so", "so so"), (None, ""), ([1], ""),
+        (True, "good"), (0, "0"), (-1, "-1"), (1.0, "1"), (" 4.50 ", "4.5"), ("Thumbs-Up", "good"), ("no", "bad"),
+        ("so so", "so so"), (None, ""), ([1], ""), ("nan", "nan"), (10**400, "1" + 39 * "0"), ("\ud83d", "\ufffd"),
     ],
 )  # fmt: skip
 def test_trace_feedback_becomes_a_label(value: Any, label: str) -> None:
     assert feedback_label(value) == label
+
+
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [
+        ([1, 0, -1, True, "yes", None], ["good", "bad", "bad", "good", "good", ""]),
+        ([1, 2, 5, "good"], ["1", "2", "5", "good"]),
+        ([0, 0.5, 1], ["0", "0.5", "1"]),
+    ],
+)
+def test_one_is_a_thumb_up_only_without_a_scale(values: list[Any], labels: list[str]) -> None:
+    """The worst of one to five stars is not good."""
+    questions = [TracedQuestion(str(i), "Why?", feedback=feedback_label(value)) for i, value in enumerate(values)]
+    assert [question.feedback for question in name_thumbs(questions)] == labels
 
 
 def test_trace_without_a_question_is_skipped_with_its_reason() -> None:
