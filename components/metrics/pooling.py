@@ -21,6 +21,9 @@ _MIN_FIELDS = 6
 _MIN_DEGREES = 5
 """Minimum degrees of freedom for the variance between the clusters of a matrix field."""
 
+_ROUNDING = 1e-12
+"""Largest error of a mean by rounding, relative to the value."""
+
 _N_STEPS = 25
 _MAX_STEP = 2.0
 _DONE = 0.1
@@ -73,6 +76,8 @@ def pool(fields: Fields) -> Pooled | None:
     n_topics, n_tasks = len(np.unique(fields.topic)), len(np.unique(fields.task))
     if noise is None or n_topics < 2 or n_tasks < 2 or len(fields.value) < _MIN_FIELDS:
         return None
+    if _is_constant(fields.value, noise):
+        return Pooled(fields.value, np.zeros_like(fields.value))
     variances = _variances(fields, noise)
     system = _solve(fields, noise, variances)
     signal = variances[2] * system.weight  # the share of a matrix field's deviation that is not noise
@@ -80,6 +85,15 @@ def pool(fields: Fields) -> Pooled | None:
     value = expected + signal * (fields.value - expected)
     variance = signal * noise + (1 - signal) ** 2 * _expected_variance(fields, system.inverse)
     return Pooled(value, np.sqrt(variance))
+
+
+def _is_constant(value: Values, noise: Values) -> bool:
+    """Return True if all samples have one value, such as 0.1, and all variance is a rounding error.
+
+    The equations are singular then.
+    """
+    rounding = _ROUNDING * np.abs(value).max()
+    return bool(np.ptp(value) <= rounding and np.sqrt(noise.max()) <= rounding)
 
 
 def _noise(fields: Fields) -> Values | None:

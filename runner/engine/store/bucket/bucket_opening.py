@@ -9,6 +9,7 @@ from components.errors import ConfigError, StoreError
 from runner.engine.store.bucket.address import address_problems
 from runner.engine.store.bucket.bucket_results import BucketRemote
 from runner.engine.store.bucket.objects import PATIENCE_S, Objects
+from runner.engine.store.links import refuse_links
 from runner.engine.store.stored_results import FORMAT, Store, check_format
 
 _DESCRIPTION = "store.json"
@@ -37,7 +38,23 @@ def open_existing_bucket(address: str, known_cache: Path, other_cache: Path) -> 
     if objects.get(_DESCRIPTION) is None:
         raise StoreError(f"{address}: contains no store")
     name = _store_name(objects, will_write=False)
-    return _open_cached(address, (known_cache if (known_cache / name).is_dir() else other_cache) / name, "")
+    cache = (known_cache if (known_cache / name).is_dir() else other_cache) / name
+    _refuse_links_of(cache)
+    return _open_cached(address, cache, "")
+
+
+def _refuse_links_of(cache: Path) -> None:
+    """Raise StoreError for a link in a cache that somebody else may have made: downloads would be written elsewhere."""
+    for folder in (cache.parent, cache):
+        if folder.is_symlink():
+            raise StoreError(
+                f"{folder}: is a symbolic link, expected a real folder, because downloads would be written where it "
+                "leads. If you received this folder, delete the link. If it is yours, name the target as run.cache_dir."
+            )
+    try:
+        refuse_links(cache)
+    except OSError as error:
+        raise StoreError(f"{cache}: cannot be read ({error.strerror or error})") from error
 
 
 def _connect(address: str) -> Objects:

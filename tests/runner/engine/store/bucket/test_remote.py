@@ -403,6 +403,21 @@ def test_bucket_that_results_name_is_cached_next_to_them(address: str, tmp_path:
     assert open_named_store(address, str(tmp_path / "own"), tmp_path).root == tmp_path / "own" / name
 
 
+@pytest.mark.parametrize("link", ["cache", "cache/NAME", "cache/NAME/entries", "cache/NAME/entries/corpus/th"])
+@pytest.mark.parametrize("cache", ["cache", "chosen"])
+def test_link_in_a_received_cache_is_refused(link: str, cache: str, address: str, tmp_path: Path) -> None:
+    """A download would replace the folder of the reader to which it leads."""
+    name = open_store(address, str(tmp_path / "own"), "a run").root.name
+    received, victim = tmp_path / "received", tmp_path / "victim"
+    (victim / name).mkdir(parents=True)
+    place = received / link.replace("NAME", name).replace("cache", cache, 1)
+    place.parent.mkdir(parents=True)
+    place.symlink_to(victim)
+    with pytest.raises(StoreError, match="is a symbolic link"):
+        open_named_store(address, str(received / "chosen"), received)
+    assert [path.name for path in victim.rglob("*")] == [name]
+
+
 @pytest.mark.parametrize(("kind", "key"), [("corpus", "aa/../../../runner"), ("..", "aa"), ("corpus", "")])
 def test_key_that_leads_out_of_the_store_is_refused(host: Host, kind: str, key: str) -> None:
     with pytest.raises(StoreError, match="expected a kind and a key"):
