@@ -82,7 +82,7 @@ class Intervals:
     by_turn: bool = added_later(False)
     groups: Groups = added_later(Groups.DOCUMENT)
 
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
 
     def check(self) -> list[str]:
         """Return an error message for too few resamples for a percentile, a confidence outside (0, 1), or a negative

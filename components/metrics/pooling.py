@@ -21,8 +21,8 @@ _MIN_FIELDS = 6
 _MIN_DEGREES = 5
 """Minimum degrees of freedom for the variance between the clusters of a matrix field."""
 
-_ROUNDING = 1e-12
-"""Largest error of a mean by rounding, relative to the value."""
+_ROUNDING = 1e-9
+"""Larger than every rounding error of a standard deviation, relative to the values."""
 
 _N_STEPS = 25
 _MAX_STEP = 2.0
@@ -76,8 +76,6 @@ def pool(fields: Fields) -> Pooled | None:
     n_topics, n_tasks = len(np.unique(fields.topic)), len(np.unique(fields.task))
     if noise is None or n_topics < 2 or n_tasks < 2 or len(fields.value) < _MIN_FIELDS:
         return None
-    if _is_constant(fields.value, noise):
-        return Pooled(fields.value, np.zeros_like(fields.value))
     variances = _variances(fields, noise)
     system = _solve(fields, noise, variances)
     signal = variances[2] * system.weight  # the share of a matrix field's deviation that is not noise
@@ -87,19 +85,11 @@ def pool(fields: Fields) -> Pooled | None:
     return Pooled(value, np.sqrt(variance))
 
 
-def _is_constant(value: Values, noise: Values) -> bool:
-    """Return True if all samples have one value, such as 0.1, and all variance is a rounding error.
-
-    The equations are singular then.
-    """
-    rounding = _ROUNDING * np.abs(value).max()
-    return bool(np.ptp(value) <= rounding and np.sqrt(noise.max()) <= rounding)
-
-
 def _noise(fields: Fields) -> Values | None:
-    """Return the variance of the raw value of every matrix field.
+    """Return the variance of the raw value of every matrix field, None if it is unknown, 0 or a rounding error.
 
-    The variance between clusters is assumed to be equal in all matrix fields.
+    The variance between clusters is assumed to be equal in all matrix fields. With rounding errors of a constant value,
+    such as 0.1, the equations would be singular.
     """
     degrees = np.where(np.isfinite(fields.error), fields.n_clusters - 1, 0.0)
     if degrees.sum() < _MIN_DEGREES:
@@ -107,7 +97,7 @@ def _noise(fields: Fields) -> Values | None:
     variances = np.where(degrees > 0, fields.error**2 * fields.n_effective, 0.0)
     between = (degrees * variances).sum() / degrees.sum()
     noise: Values = between / fields.n_effective
-    return noise if between > 0 else None
+    return noise if np.sqrt(between) > _ROUNDING * np.abs(fields.value).max() else None
 
 
 def _variances(fields: Fields, noise: Values) -> Values:

@@ -122,19 +122,14 @@ class TestTooLittleToLearnFrom:
         assert pool(self.fields._replace(error=np.full(n, np.nan), n_clusters=np.ones(n))) is None
 
     @pytest.mark.parametrize("value", [0.1, 0.2, 1 / 3, 0.0, 1e-9, 1e9])
-    def test_constant_values_keep_their_value_despite_rounding_errors(self, value: float) -> None:
+    def test_constant_values_with_rounding_errors_are_not_pooled(self, value: float) -> None:
         """precision@10 of one gold document is 0.1 for every question that finds it: the mean of ten is not exact."""
         n = len(self.fields.value)
         for seed in range(20):
             random = np.random.default_rng(seed)
             values = value * (1 + 1e-16 * random.integers(-1, 2, n))
             error = np.where(random.random(n) < 0.2, 5.7e-16 * value, 0.0)
-            found = pool(self.fields._replace(value=values, error=error))
-            if found is None:
-                assert not error.any()
-            else:
-                np.testing.assert_allclose(found.value, value)
-                np.testing.assert_allclose(found.error, 0.0)
+            assert pool(self.fields._replace(value=values, error=error)) is None
 
     def test_fields_without_variance_are_not_pooled(self) -> None:
         assert pool(self.fields._replace(error=np.zeros(len(self.fields.value)))) is None
