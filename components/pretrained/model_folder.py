@@ -63,7 +63,7 @@ def model_problems(model: str, revision: str) -> list[str]:
         problems.append(f"revision: got {revision!r}, but {folder} is a local folder. Set revision=''.")
     if not folder.is_dir():
         problems.append(f"model: the folder {folder} does not exist")
-    elif not any(True for pattern in WEIGHTS for _ in folder.rglob(pattern)):
+    elif not _contains(folder, WEIGHTS):
         problems.append(f"model: {folder} has no weights ({' or '.join(WEIGHTS)})")
     elif (base := _adapter_base(folder)) and not Path(base).is_dir():
         problems.append(
@@ -80,7 +80,7 @@ def tokenizer_problems(model: str) -> list[str]:
     transformers silently creates a tokenizer without any words for it, so that all texts would look the same.
     """
     folder = local_folder(model)
-    if folder is None or not folder.is_dir() or any(True for name in _TOKENIZERS for _ in folder.rglob(name)):
+    if folder is None or not folder.is_dir() or _contains(folder, _TOKENIZERS):
         return []
     return [f"model: {folder} has no tokenizer, e.g. {_TOKENIZERS[0]}. Copy it from the source of the weights."]
 
@@ -149,6 +149,14 @@ def _stamps(folder: Path) -> Stamps:
             status = file.stat()
             stamps.append((name.as_posix(), status.st_size, status.st_mtime_ns))
     return tuple(stamps)
+
+
+def _contains(folder: Path, patterns: Sequence[str]) -> bool:
+    """Return True if a file below the folder has a name that matches a pattern. Raises ComponentError if a folder in it
+    cannot be read.
+    """
+    with _reading(folder):
+        return any(file.match(pattern) for file in _walk(folder) for pattern in patterns)
 
 
 def _walk(folder: Path, above: frozenset[Path] = frozenset()) -> Iterator[Path]:

@@ -47,6 +47,7 @@ NO_QUALITY = (
 )
 """Why no cell can be recommended (see `lacks_quality`)."""
 
+_OF_THE_DATA_SET = ("name", "key", "n_samples", "groups", "corpus")
 N_FIRST = 5
 """Number of headline metrics to show where there is room for only a few, as in MLflow's columns."""
 
@@ -134,7 +135,7 @@ def select_ranked_part(cell: CellResult, headline: str = "") -> CellResult:
         if subset.partition("/")[0] not in GROUPINGS
     }
     overall = {name: entry for name, entry in cell.metrics.get(OVERALL, {}).items() if name in shown_metrics}
-    dataset = {name: cell.dataset[name] for name in ("name", "key", "n_samples", "groups") if name in cell.dataset}
+    dataset = {name: cell.dataset[name] for name in _OF_THE_DATA_SET if name in cell.dataset}
     not_shown: dict[str, Json] = {
         name: {} for name in ("config", "seconds", "reused", "versions", "signatures", "host")
     }

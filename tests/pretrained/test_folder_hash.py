@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from components.errors import ComponentError
-from components.pretrained.model_folder import folder_hash, folder_stamps, model_problems
+from components.pretrained.model_folder import folder_hash, folder_stamps, model_problems, tokenizer_problems
 
 
 def write(folder: Path, **files: str) -> Path:
@@ -30,6 +30,16 @@ def test_hash_covers_files_behind_a_linked_subfolder(tmp_path: Path) -> None:
     before = folder_hash(str(model))
     write(head, dense="retrained")
     assert len({without, before, folder_hash(str(model))}) == 3
+
+
+def test_weights_and_tokenizer_behind_a_linked_subfolder_are_found(tmp_path: Path) -> None:
+    write(tmp_path / "real", weights="encoder")
+    (tmp_path / "real" / "tokenizer.json").write_text("{}")
+    model = tmp_path / "model"
+    model.mkdir()
+    assert model_problems(str(model), "")
+    (model / "0_Transformer").symlink_to(tmp_path / "real")
+    assert model_problems(str(model), "") + tokenizer_problems(str(model)) == []
 
 
 def test_links_in_a_circle_end(tmp_path: Path) -> None:

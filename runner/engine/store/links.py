@@ -23,11 +23,12 @@ workspaces.
 
 
 def refuse_folder_links(root: Path) -> None:
-    """Raise StoreError if a folder of the store, or a folder of replies, is a symbolic link.
+    """Raise StoreError if a folder of the store, or a folder of results or of replies, is a symbolic link.
 
     Raises OSError if a folder cannot be listed.
     """
     _refuse(root, 1)
+    _refuse(root / "entries", 2)
     _refuse(root / "replies", 1)
 
 

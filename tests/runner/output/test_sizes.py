@@ -70,6 +70,7 @@ def test_leaderboards_read_only_the_parts_held_in_memory(tmp_path: Path) -> None
     parts = [select_ranked_part(cell) for cell in whole]
     assert len(pickle.dumps(parts)) < len(pickle.dumps(whole)) / 15
     assert _render(parts) == _render(whole)
+    assert [part.dataset["corpus"] for part in parts] == [cell.dataset["corpus"] for cell in whole]  # for `rank_cells`
     assert "by subset" in _render(parts)
 
 

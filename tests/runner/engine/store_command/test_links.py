@@ -68,7 +68,7 @@ def test_store_commands_refuse_a_link_at_every_level(
     assert listing(outside) == before
 
 
-@pytest.mark.parametrize("level", [*FOLDERS, f"replies/{'bb' * 32}"])
+@pytest.mark.parametrize("level", [*FOLDERS, f"replies/{'bb' * 32}", "entries/chunks", "entries/chunks/aa"])
 def test_sweeps_refuse_a_link_in_place_of_a_store_folder(store: Store, outside: Path, level: str) -> None:
     place = store.root / level
     if place.exists():
