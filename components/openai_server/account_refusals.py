@@ -18,9 +18,6 @@ _TEST_INTERVAL_PER_DELAY = 10.0
 _MAX_TEST_INTERVAL_S = 10.0
 
 
-_MANY = 10**9
-
-
 class AccountRefusals:
     """The refusals of one account, as one process sees them. Thread-safe."""
 
@@ -73,7 +70,7 @@ class AccountRefusals:
             self._largest = max(self._largest, n_tokens)
             if n_at_once >= self._too_many:
                 self._too_many = inf
-            if n_at_once < int(min(self._limit, _MANY)):
+            if n_at_once + 1 <= self._limit:
                 return  # a smaller number than the known one says nothing new
             if self._limit + 1 < self._too_many:
                 self._limit += 1
