@@ -31,12 +31,10 @@ def is_ours(cls: type) -> bool:
 def package_code(cls: type) -> str:
     """Return the SHA-256 (hex) of the user code that a class may depend on. "" for a class of this project.
 
-    Raises ComponentError if code of users replaced a method of a class of this project.
+    Raises ComponentError if code of users replaced a method of a class of this project, which may be a parent.
     """
-    if is_ours(cls):
-        _require_unpatched(cls)
-        return ""
-    return class_snapshot(cls).digest
+    _require_unpatched(cls)
+    return "" if is_ours(cls) else class_snapshot(cls).digest
 
 
 def _require_unpatched(cls: type) -> None:

@@ -151,8 +151,10 @@ def test_built_in_component_that_a_script_patched_is_refused(module: str, monkey
     sys.modules["my_script"].__file__ = "/home/me/my_script.py"
     assert key(NoReranker())
     monkeypatch.setattr(NoReranker, "rerank", namespace["rerank"], raising=False)
-    with pytest.raises(ComponentError, match=rf"NoReranker\.rerank was replaced by {module}\."):
-        key(NoReranker())
+    derived = type("Derived", (NoReranker,), {"__module__": "edited_module"})
+    for part in (NoReranker(), derived()):
+        with pytest.raises(ComponentError, match=rf"NoReranker\.rerank was replaced by {module}\."):
+            key(part)
 
 
 @pytest.mark.parametrize("renamed", ["unrelated", "lazy"])
