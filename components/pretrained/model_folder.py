@@ -120,7 +120,7 @@ def folder_hash(model: str, *, is_adapter: bool = False) -> str:
 def folder_stamps(model: str) -> Stamps:
     """Return the name, size and time of each of a local folder's files except hidden ones; () for a hub id.
 
-    Includes those of an adapter's base. Raises ComponentError if the folder does not exist.
+    Includes the files of an adapter's base. Raises ComponentError if the folder does not exist.
     """
     folder = local_folder(model)
     if folder is None:

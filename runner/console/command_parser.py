@@ -33,7 +33,7 @@ class CommandParser(argparse.ArgumentParser):
     """
 
     def __init__(self, *, example: str, page: str, **options: Any) -> None:
-        super().__init__(**{"formatter_class": _WholeWords, **options})
+        super().__init__(formatter_class=_WholeWords, **options)
         self._example = example
         self._page = page
 

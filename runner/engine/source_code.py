@@ -55,10 +55,10 @@ def _require_unpatched(cls: type) -> None:
 
 def is_users_code(package: str) -> bool:
     """Return True for a top-level package of users, and for the script or notebook that runs."""
-    return package == "__main__" or package in plugin_packages() or _is_users_at_first_sight(package)
+    return package == "__main__" or package in plugin_packages() or _is_users(package)
 
 
-_is_users_at_first_sight = cache(is_users)
+_is_users = cache(is_users)
 """`is_users` searches files, and a class has many attributes. A package does not change its owner."""
 
 

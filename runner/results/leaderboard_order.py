@@ -48,6 +48,7 @@ NO_QUALITY = (
 """Why no cell can be recommended (see `lacks_quality`)."""
 
 _OF_THE_DATA_SET = ("name", "key", "n_samples", "groups", "corpus")
+"""Facts about the data set that leaderboards read."""
 N_FIRST = 5
 """Number of headline metrics to show where there is room for only a few, as in MLflow's columns."""
 

@@ -25,6 +25,7 @@ from runner.engine.plugins.source_imports import may_import_by_name, mentioned_p
 ALL_CODE = "*"
 """Name of all code files together, for a model that imports code in a way that its source does not show."""
 _READING_DOCS = (b"__doc__", b"getdoc")
+"""Words of code that may read docstrings."""
 _DATA_NAMES = "/*"
 """Suffix of a package for the names of all its data."""
 
@@ -76,13 +77,13 @@ class Snapshot:
         names = self.model_code(cls).modules if cls else self.files
         return [file for name in names if (file := self.files[name]).is_read]
 
-    def files_of(self, package: str) -> list[SourceFile]:
-        """Return the files of one of `packages`, and those outside its folder that it names."""
-        return [file for name, file in self.files.items() if top_level(name) == package]
+    def files_of(self, package: str) -> dict[str, SourceFile]:
+        """Return the files of one of `packages`, and the files outside its folder that it names, as in `files`."""
+        return {name: file for name, file in self.files.items() if top_level(name) == package}
 
     def get_digest(self, package: str) -> str:
         """Return the `digest` of one of `packages`."""
-        return _digest({name: file for name, file in self.files.items() if top_level(name) == package})
+        return _digest(self.files_of(package))
 
     def model_code(self, cls: type) -> ModelCode:
         """Return the code that the replies of a model depend on.

@@ -156,7 +156,7 @@ def _copy_code(plugins: Sequence[str], folder: Path) -> None:
         roots = [place.parent.absolute() for place in find_places(name)]
         if not roots:
             raise DataError(f"run.plugins: {name} has no files to copy, expected a package or a module in a file")
-        for file in known.files_of(name):
+        for file in known.files_of(name).values():
             path = Path(os.path.normpath(file.path))
             above = next((each for each in roots if path.is_relative_to(each)), None)
             if above is None:
@@ -172,9 +172,9 @@ def _snapshots(plugins: Sequence[str]) -> dict[str, Snapshot]:
 
 
 def _warn_of_edits(plugins: Sequence[str], finished: str) -> None:
-    """Warn of code that was written after the sweep ended: its numbers are those of the code before."""
+    """Warn of code that was written after the sweep ended: the sweep ran earlier code."""
     end_ns = datetime.fromisoformat(finished).timestamp() * 1e9
-    files = [file for name, known in _snapshots(plugins).items() for file in known.files_of(name)]
+    files = [file for name, known in _snapshots(plugins).items() for file in known.files_of(name).values()]
     if edited := sorted({file.path for file in files if file.modified_ns > end_ns}):
         log.warning(
             "%s written after the sweep ended, so the export may answer otherwise than the sweep. Run the sweep again, "

@@ -176,7 +176,7 @@ def feedback_label(value: Json) -> str:
         return "good" if value else "bad"
     if not isinstance(value, str | int | float):
         return ""
-    text = whole_characters(str(value).strip()) if isinstance(value, str) else str(value)
+    text = whole_characters(str(value).strip())
     if _is_number(text):
         return f"{float(text):g}"
     word = text.lower().replace("-", "_").replace(" ", "_")

@@ -58,7 +58,7 @@ def test_modules_that_a_plugin_only_mentions_are_copied_and_not_imported(folder:
 
 @pytest.mark.parametrize("edited", ["copied_plugin.py", "copied_prompt.txt", "copied_option.py"])
 def test_edit_after_the_sweep_is_reported(edited: str, folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The numbers of the sweep are those of the code before."""
+    """The sweep ran the earlier code."""
     finished = datetime.now(UTC)
     for path in folder.iterdir():
         os.utime(path, (0, 0))
