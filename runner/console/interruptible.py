@@ -8,7 +8,6 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -116,15 +115,31 @@ def _end_like_ctrl_c() -> None:
         if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
             signal.signal(number, interrupt)
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=partial(_reset_terminate, interrupt))
+        _reset_terminate_in_forks(interrupt)
     # Runs last. Python then removes its handlers, and a signal would end the process.
     atexit.register(_set_handlers, signal.SIG_IGN)
 
 
-def _reset_terminate(interrupt: Interrupt) -> None:
-    """Let SIGTERM end a forked child without a traceback: `multiprocessing.Pool` sends it to its processes."""
-    if signal.getsignal(signal.SIGTERM) is interrupt:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+def _reset_terminate_in_forks(interrupt: Interrupt) -> None:
+    """Let SIGTERM end forked children without a traceback: `multiprocessing.Pool` sends it to its processes.
+
+    It is blocked during a fork, because the child has our handler until it runs `reset`.
+    """
+    forking = threading.local()
+
+    def block() -> None:
+        forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+
+    def unblock() -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, forking.mask)
+
+    def reset() -> None:
+        if signal.getsignal(signal.SIGTERM) is interrupt:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        unblock()
+
+    os.register_at_fork(before=block, after_in_parent=unblock, after_in_child=reset)
 
 
 def _end_immediately() -> None:

@@ -142,6 +142,27 @@ def test_pool_of_a_component_ends_without_tracebacks() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "None\n", "")
 
 
+FORK = """
+import os, signal
+from runner.console.interruptible import run_interruptibly
+
+def fork():
+    if child := os.fork():
+        print(os.waitpid(child, 0)[1] == signal.SIGTERM, signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+    else:
+        os._exit(0)
+
+os.register_at_fork(after_in_child=lambda: os.kill(os.getpid(), signal.SIGTERM))
+run_interruptibly(fork, "interrupted")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+def test_terminate_ends_a_fork_that_has_just_begun() -> None:
+    done = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True set()\n", "")
+
+
 def fail(depth: int, first: type[BaseException]) -> None:
     """Fail in the clean-up after another exception."""
     try:
