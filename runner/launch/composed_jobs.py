@@ -17,7 +17,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.core.utils import filter_overrides
 from hydra.errors import HydraException
-from omegaconf import DictConfig, OmegaConf, flag_override, open_dict, read_write
+from omegaconf import DictConfig, ListConfig, OmegaConf, flag_override, open_dict, read_write
 from omegaconf.errors import OmegaConfBaseException
 
 from components.json_value import Json
@@ -207,12 +207,12 @@ class _Composition:
         """Return the configuration with these values, resolved and unresolved. Raises OmegaConfBaseException for a
         value or interpolation that OmegaConf rejects.
 
-        Values are set in place and restored, which takes a tenth of the time of a copy. If nodes appear or disappear, a
-        copy is used.
+        Values are set in place and restored, which takes a tenth of the time of a copy. If nodes of a mapping appear or
+        disappear, a copy is used.
         """
         old_values = [(override.key_or_group, _get_value(self._task, override.key_or_group)) for override in values]
         if any(old_value is _NO_VALUE for _, old_value in old_values) or any(
-            isinstance(each.value(), dict | list) for each in values
+            isinstance(each.value(), dict) for each in values
         ):
             copied = copy.deepcopy(self._task)
             _set_all(copied, values)
@@ -358,8 +358,10 @@ def _replace_value(config: dict[str, Json], path: Sequence[str], value: Json) ->
 
 
 def _get_value(config: DictConfig, key: str) -> Json:
-    """Return the plain value at a dotted key, interpolations unresolved; `_NO_VALUE` if it does not exist."""
+    """Return the plain value or list at a dotted key, interpolations unresolved; `_NO_VALUE` if there is none."""
     node: Json = config
     for name in key.split("."):
         node = node._get_node(name) if isinstance(node, DictConfig) and not node._is_none() else None
+    if isinstance(node, ListConfig):
+        return OmegaConf.to_container(node)
     return _NO_VALUE if node is None or OmegaConf.is_config(node) else node._value()

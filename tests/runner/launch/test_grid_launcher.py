@@ -160,7 +160,13 @@ def test_shared_composition_equals_hydra(overrides: list[str]) -> None:
         loader = GlobalHydra.instance().config_loader()
         master = loader.load_configuration("config", overrides=[], run_mode=RunMode.MULTIRUN)
         composer = JobComposer(loader, master)
-        others = ("chunk.overlap=0.3", "top_k=9", "retriever.sparse_index.k1=2.0", "dataset.limit=null")
+        others = (
+            "chunk.overlap=0.3",
+            "top_k=9",
+            "retriever.sparse_index.k1=2.0",
+            "dataset.limit=null",
+            "metrics.scores.trec.measures=[mrr]",
+        )
         composer.compose([*overrides, *others], 6)
         shared = composer.compose(overrides, 7)
         alone = loader.load_sweep_config(master, overrides)
