@@ -41,8 +41,8 @@ def load(
     """Return a sweep as pandas frames: from its folder, its id in `results_dir`, or the result of `runner.run`.
 
     Several sweeps are joined into one. A cell that several of them contain is taken from the first sweep in which it
-    did not fail. `plugins` names your packages that this process may import from now on. A metric of theirs that needs
-    the whole corpus is recomputed by its code, and results never import a package on their own. Raises DataError if a
+    did not fail. `plugins` names your packages that this process may import from now on. Their metrics that need the
+    whole corpus are recomputed by their code. Reading results never imports a package by itself. Raises DataError if a
     sweep does not exist or cannot be read, and ConfigError for invalid package names.
     """
     from analysis.frames.sweep_frames import Sweep

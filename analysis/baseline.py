@@ -104,7 +104,7 @@ def choose_cell(sweep: LoadedSweep, text: str) -> CellResult:
     are several.
     """
     if not text and len(sweep.cells) != 1:
-        raise DataError(f"{sweep.name}: it has {len(sweep.cells)} cells, expected the name of one: {CELL}")
+        raise DataError(f"{sweep.name}: the sweep has {len(sweep.cells)} cells. Name one: {CELL}")
     cell = sweep.cell(text) if text else sweep.cells[0]
     if cell.status != OK:
         raise DataError(f"{cell.cell_id}: {cell.status}, expected a cell with results: {cell.reason}")

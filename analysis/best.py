@@ -18,7 +18,7 @@ from runner.console.command_parser import METRIC, SWEEP
 from runner.results import COMPARE_ALIKE, CellResult, LoadedSweep, groups_note
 
 _N_NAMED = 3
-"""Maximal number of tied cells to name."""
+"""Maximum number of tied cells to name."""
 
 _INDENT = "  "
 

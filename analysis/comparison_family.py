@@ -110,7 +110,7 @@ class Family:
     def has_too_few_groups(self) -> bool:
         """True if cells differ, but the groups are too few to detect a difference of any size.
 
-        A cell that does not differ in a large group can be worse nevertheless.
+        A cell that equals the baseline in one large group can still be worse.
         """
         if not self.rows or any(row.is_decided or row.detectable is not None for row in self.rows):
             return False

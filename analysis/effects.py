@@ -101,7 +101,7 @@ def _coverage(common: CommonSamples) -> str:
 
 
 def _noise(errors: SamplingErrors | None) -> str:
-    """Explain how far noise explains the shares."""
+    """Report how much of the shares noise could explain."""
     if errors is None:
         return "the noise is unknown: a subset has samples of only one group"
     groups = f"{errors.n_clusters} independent groups, effectively {errors.n_effective:.0f}"
@@ -150,7 +150,7 @@ def _describe_matching(designs: Mapping[str, LevelDesign]) -> Iterator[str]:
 def _notes(shares: VarianceShares) -> list[str]:
     """Name the axes and contrasts that cannot be separated."""
     notes = [
-        f"{axis} varies only along with {other}, which stands for both"
+        f"{axis} varies only along with {other}, which represents both"
         for axis, other in shares.determined_by.items()
         if axis != DATA_KEY
     ]

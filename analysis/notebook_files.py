@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the files and print their places. Returns 0.
+    """Write the files and print their paths. Returns 0.
 
     Raises DataError if the sweep does not exist or a file of that name does, and MissingExtraError without jupytext.
     """

@@ -150,7 +150,7 @@ def make_folder(folder: Path, option: str) -> None:
 
 
 def n_digits(values: Iterable[float]) -> int:
-    """Return the number of decimals to show: four for scores, one for lengths and counts, which reach 10 and more."""
+    """Return the number of decimals to show: one if any value is 10 or more, as for lengths and counts, else four."""
     return 1 if max(map(abs, values), default=0.0) >= 10 else 4
 
 

@@ -112,7 +112,7 @@ def largest_group(samples: Sequence[Sample], clusters: NDArray[np.int64], groups
     """Return the largest of the groups that `number_clusters` found: `clusters` int64[n_samples] under the rule
     `groups`.
 
-    Of equally large groups, return the first. Without samples, return an empty one. Under `source`, only first gold
+    Ties go to the first group. Without samples, return an empty one. Under `source`, only first gold
     documents count as shared.
     """
     if not len(clusters):

@@ -8,7 +8,7 @@
     ├── LLMError           one request to a language model failed permanently
     ├── BudgetReached      a budget of the sweep allows no further request; answers so far are stored
     └── StoreError         the store cannot be read or written
-        └── DamagedEntryError  an entry does not match its manifest; it is recomputed
+        └── DamagedEntryError  a stored result does not match its manifest; it is recomputed
 
 A message says where the error is, what the code got, what it expected and what to do. Messages hide secrets
 (`components.secrets.mask`). A `ConfigError` may carry several errors.
@@ -168,4 +168,4 @@ class StoreError(RagGridError):
 
 
 class DamagedEntryError(StoreError):
-    """An entry of the store does not match its manifest."""
+    """A stored result does not match its manifest."""

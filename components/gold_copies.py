@@ -1,8 +1,8 @@
 """Copies and near-copies of gold evidence, which a retriever may find instead of the gold.
 
 News and filings are often reprinted. A retriever that finds a reprint of the gold document has found the evidence, but
-a metric that knows only the gold document counts a miss. A copy contains at least 80 % of the characters of a gold unit
-(in runs of 10, ignoring whitespace). It also contains 80 % of its numbers, so that two filled-in forms are not copies
+a metric that knows only the gold document counts a miss. A copy contains at least 80% of the characters of a gold unit
+(in runs of 10, ignoring whitespace). It also contains 80% of its numbers, so that two filled-in forms are not copies
 of each other.
 """
 

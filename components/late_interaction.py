@@ -39,7 +39,7 @@ def score_pairs(queries: MultiVectors, chunks: MultiVectors, pairs: NDArray[np.i
 
 
 def best_chunks(queries: MultiVectors, chunks: MultiVectors, depth: int) -> Hits:
-    """Return the `depth` best chunks of each query by the score of `score_pairs`. Of equal chunks, the first wins.
+    """Return the `depth` best chunks of each query by the score of `score_pairs`. Ties go to the first chunk.
 
     Rows are shorter than `depth` if the corpus has fewer chunks. A query without vectors finds nothing, and a chunk
     without vectors is never found. The search compares all vectors of queries and chunks, so it suits small corpora.
@@ -72,7 +72,7 @@ def _vectors(texts: MultiVectors, row: int) -> NDArray[np.float32]:
 def _blocks(
     texts: MultiVectors, rows: NDArray[np.integer], n_vectors: int = _VECTORS_AT_ONCE
 ) -> Iterator[NDArray[np.int64]]:
-    """Yield blocks of consecutive places in `rows` whose texts have about `n_vectors` vectors together."""
+    """Yield blocks of consecutive indices of `rows` whose texts have about `n_vectors` vectors together."""
     number = np.cumsum(texts.last[rows] - texts.first[rows]) // n_vectors
     for block in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(number)) + 1):
         if len(block):

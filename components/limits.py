@@ -7,7 +7,7 @@ _MAX_LISTED = 12
 
 
 def too_small(component: object, **least: float) -> list[str]:
-    """Return one message per named field below the given least value. None as a value passes."""
+    """Return one message per named field below the given least value. None is accepted."""
     values = {name: getattr(component, name) for name in least}
     return [
         f"{name}: got {value}, expected at least {least[name]}"

@@ -58,7 +58,7 @@ class PriceList:
 
 @dataclass(frozen=True)
 class Prices:
-    """All known price lists, in one currency. If several lists name a model, the last one counts."""
+    """All known price lists, in one currency. If several lists name a model, the last one is used."""
 
     currency: str
     lists: Mapping[str, PriceList]

@@ -90,13 +90,15 @@ def _parser() -> argparse.ArgumentParser:
         "--per-cell",
         type=int,
         metavar="N",
-        help="number of samples per matrix field (a topic with a task; default: all)",
+        help="number of samples for each topic and task (default: all)",
     )
-    export.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the draw (default: %(default)s)")
+    export.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="seed for drawing samples (default: %(default)s)"
+    )
     _add_choices(
         export, "--language", Language, None, "language of the instructions (default: the language of the questions)"
     )
-    into.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="a new folder for the new version")
+    into.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="new folder for the corrected set")
     into.add_argument(
         "--prefer", metavar="ANNOTATOR", help="annotator whose annotation decides where annotators disagree"
     )

@@ -165,7 +165,7 @@ def _prune_unleased(store: Store, console: Console, older_than_days: float, stag
     exports = store.unfinished_exports.left()
     for half in exports:
         size_of_half = f"{shown_size(half.n_bytes)}, including files shared with the store"
-        console.print(f"left behind by a killed export: {half.folder} ({size_of_half})", markup=False, soft_wrap=True)
+        console.print(f"left by a killed export: {half.folder} ({size_of_half})", markup=False, soft_wrap=True)
     n_left = sum(what == _OF_KILLED_RUNS for what in leftovers.values()) + len(exports)
     others = "".join(
         f", {n} {what}" for what, n in sorted(Counter(leftovers.values()).items()) if what != _OF_KILLED_RUNS
@@ -188,7 +188,7 @@ def _prune_unleased(store: Store, console: Console, older_than_days: float, stag
 def _leftovers(store: Store, before: float, stage: str) -> dict[Path, str]:
     """Return the data that no run needs, or that may be deleted by age, with words for its kind."""
     temporary = [*_files(store, "tmp"), *store.find_half_written(), *store.abandoned_locks()]
-    # A process may leave its file unchanged for hours before it moves it to its place.
+    # A process may leave its file unchanged for hours before it renames it.
     age_s = _DAY_S if store.writers.has_others() else _MINUTE_S
     leftovers = [path for path in temporary if _last_changed(path) < time.time() - age_s]
     # Probes of processes that have ended are deleted at any age.

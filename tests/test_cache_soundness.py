@@ -94,7 +94,7 @@ def test_edits_of_a_user_package_give_equal_results(tmp_path: Path) -> None:
     assert (tally.n_tried, tally.differences) == (9, [])
 
 
-def test_edits_of_a_file_that_a_user_package_reads_give_equal_results(tmp_path: Path) -> None:
+def test_cached_results_equal_fresh_ones_after_edits_of_a_package_data_file(tmp_path: Path) -> None:
     place = "a data file beside a single module"
     tally = plugins.compare_places(tmp_path, [place], plugins.MOMENTS[:2], ["model"], forked)
     assert (tally.n_tried, tally.differences) == (6, [])

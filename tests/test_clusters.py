@@ -47,7 +47,7 @@ def test_turns_share_a_group_even_if_earlier_turns_are_not_samples() -> None:
 
 
 def test_equal_questions_that_begin_no_conversation_share_no_group() -> None:
-    assert groups(sample("Summarise this."), sample("Summarise this.")) == [0, 1]
+    assert groups(sample("Summarize this."), sample("Summarize this.")) == [0, 1]
 
 
 def test_document_and_question_of_one_name_share_no_group() -> None:

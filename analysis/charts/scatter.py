@@ -22,7 +22,7 @@ from analysis.charts.canvas import (
 
 _LEFT, _TOP, _PLOT_WIDTH, _PLOT_HEIGHT, _BOTTOM, _RIGHT = 64, 12, 600, 280, 46, 16
 _LABEL = 15
-"""Minimal vertical distance of labels, in pixels."""
+"""Minimum vertical distance of labels, in pixels."""
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ class Candidates:
 
     `n_cells` cells were compared over the `n` samples that all of them have, in `n_clusters` groups. With probability 1
     - alpha, the truly best cell is among the candidates. This holds for each scenario separately. `take` is the id of
-    the cell to take (see `choose`). Tokens count if `weighs_tokens`.
+    the cell to take (see `choose`). Tokens are compared if `weighs_tokens`.
 
     If `is_enough` is False, there are too few samples to rule out any cell, and all cells are candidates. If
     `spans_conditions` is True, the cells were tested under different conditions, and the easiest test is not a choice.

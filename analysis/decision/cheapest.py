@@ -24,7 +24,7 @@ from runner.results import (
 
 class MeanCost(NamedTuple):
     """Tokens and median seconds per question, None if unknown. `given` is the share of answers that are not empty, 1 if
-    answers do not count. `noise` is the noise of the seconds, in seconds.
+    answers are ignored. `noise` is the noise of the seconds, in seconds.
     """
 
     tokens: float | None
@@ -38,7 +38,7 @@ def mean_costs(cells: Sequence[CellResult], weights: NDArray[np.float64], *, wei
     scenario.
 
     Tokens are counts of the provider, if known, otherwise counts of the passages in a prompt. All costs use the same
-    count. Tokens are None if they do not count.
+    count. Tokens are None if they are not compared.
     """
     used = [cell for cell, row in zip(cells, weights, strict=True) if row.any()]
     used_weights = weights[weights.any(axis=1)]

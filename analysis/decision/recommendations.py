@@ -22,7 +22,7 @@ every sample; there are too few samples to test.
 ALPHA = 0.05
 _N_DRAWS = 9_999
 _DRAWS_BEYOND = 4
-"""Minimal number of draws beyond the smallest level at which a difference may be tested."""
+"""Factor by which the number of draws exceeds the inverse of the smallest level at which a difference may be tested."""
 
 
 @dataclass(frozen=True)

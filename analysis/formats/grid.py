@@ -25,8 +25,7 @@ class Marks:
 class Grid:
     """Rows of plain texts, with one text per item of `heads`.
 
-    `optional` are the positions of columns that narrow formats drop, `ids` the positions of columns that only name a
-    cell.
+    `optional` are the indices of columns that narrow formats drop, `ids` the indices of columns that only name a cell.
     """
 
     title: str

@@ -33,7 +33,9 @@ best = sweep.best(METRIC)
 has_matrix = {"topic", "task"} <= {subset.partition("/")[0] for subset in best.metrics}
 if not has_matrix:
     print(f"{sweep.folder}: its questions have no topics and tasks, so the rest shows the demo.")
-    print('To have them: "topic" and "task" in each line of the questions (docs/own-data.md), and the sweep once more.')
+    print(
+        'To get them, add "topic" and "task" to each line of the questions (docs/own-data.md), and run the sweep again.'
+    )
     sweep, METRIC = load_demo()
     best = sweep.best(METRIC)
 matrix = sweep.matrix(METRIC, best)

@@ -36,7 +36,7 @@ names = sweep.cells.set_index("cell_id")["name"]
 # %% [markdown]
 # ## Which differences can these questions detect?
 #
-# A test that finds nothing may have had no chance to. `detectable_difference` is the true difference that 80 % of such sweeps would find. It varies
+# A test that finds nothing may have had no chance to. `detectable_difference` is the true difference that 80% of such sweeps would find. It varies
 # between cells: far smaller differences are detectable between cells that answer nearly everything alike than between cells that often disagree.
 
 # %%

@@ -53,7 +53,7 @@ def report_environment(*templates: Path) -> Environment:
 
 
 def _own_file(name: str) -> Markup:
-    """Return the content of a style sheet or script of ours."""
+    """Return the content of a bundled style sheet or script."""
     return Markup((_TEMPLATES / name).read_text(encoding="utf-8"))  # noqa: S704 - no data
 
 

@@ -36,7 +36,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Hit:
-    """A hit: its place, its text (None if texts are not stored), and whether it is gold and in the prompt."""
+    """A hit: its span, its text (None if texts are not stored), and whether it is gold and in the prompt."""
 
     rank: int
     place: str

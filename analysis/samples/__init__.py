@@ -1,4 +1,4 @@
-"""Samples one by one: question, answers, and the places of the evidence, in one or two cells."""
+"""Samples one by one: question, answers, and where the evidence was, in one or two cells."""
 
 from analysis.samples.stories import stories
 

@@ -87,7 +87,7 @@ def check_text(side: StorySide) -> str:
 
 
 def gold_head(unit: GoldText) -> str:
-    """Return the document and the place of the gold in it."""
+    """Return the document and the span of the gold in it."""
     span = "" if unit.start is None else f", characters {unit.start:,} to {unit.end:,}"
     title = f" ({shorten(unit.title, 80)})" if unit.title else ""
     grade = f", grade {unit.grade}" if unit.grade != 1 else ""

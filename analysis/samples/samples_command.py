@@ -1,4 +1,4 @@
-"""python -m analysis samples: question, answer and the places of the evidence, sample by sample."""
+"""python -m analysis samples: question, answer and where the evidence was, sample by sample."""
 
 import argparse
 from collections import Counter

@@ -60,7 +60,7 @@ class ShownHit:
 
 @dataclass(frozen=True)
 class ShownSearch:
-    """A search of an iterative search. `gold` are the places of the units that were complete with its passages."""
+    """A search of an iterative search. `gold` are the indices of the gold units that its passages completed."""
 
     query: str
     thought: str

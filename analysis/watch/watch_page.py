@@ -62,7 +62,9 @@ def _handler(page: Callable[[], str]) -> type[BaseHTTPRequestHandler]:
             _, port = self.connection.getsockname()
             # A page of another site may have its name resolved to this machine, and would then read ours.
             if self.headers.get("Host") not in (f"{HOST}:{port}", f"localhost:{port}"):
-                self._answer(HTTPStatus.MISDIRECTED_REQUEST, "This page has another name.")
+                self._answer(
+                    HTTPStatus.MISDIRECTED_REQUEST, "Wrong Host header. Open the address that the command printed."
+                )
             elif self.path != "/":
                 self._answer(HTTPStatus.NOT_FOUND, "There is only one page, at /.")
             else:

@@ -8,7 +8,7 @@ from components.protocols import Chunker, EmbeddingChunker
 
 @dataclass(frozen=True)
 class ParentChunks:
-    """Two levels of chunks: `parents` cuts documents, and `children` cuts each parent.
+    """Cuts two levels of chunks: `parents` cuts documents, and `children` cuts each parent.
 
     Children are searched. The reranker and the prompt get the parent of a child that was found. Source: "small to big"
     retrieval, as in LangChain's parent document retriever.

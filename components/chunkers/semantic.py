@@ -17,7 +17,7 @@ from components.tokenizers.cl100k import Cl100k
 
 @dataclass(frozen=True)
 class SentenceWindows:
-    """Windows to embed: each sentence with `n_neighbours` sentences before and after it."""
+    """Cuts windows to embed: each sentence with `n_neighbours` sentences before and after it."""
 
     n_neighbours: int = 1
     length_tokenizer: Tokenizer | None = None
@@ -37,7 +37,7 @@ class SentenceWindows:
 
 @dataclass(frozen=True)
 class SemanticPacking:
-    """Chunks that end between two sentences at a large distance.
+    """Ends chunks between two sentences at a large distance.
 
     A chunk ends where the distance is above the `percentile` of all such distances in the document. The distance of
     two consecutive sentences is 1 - cosine of their vectors, or 0 if one has a zero vector. Each sentence is embedded

@@ -16,11 +16,11 @@ from components.tokenizers.cl100k import Cl100k
 
 @dataclass(frozen=True)
 class SentencePacking:
-    """Consecutive sentences packed into chunks of at most `size` tokens (or characters).
+    """Packs consecutive sentences into chunks of at most `size` tokens (or characters).
 
     With overlap, a chunk begins with exactly the last `size * overlap` tokens of the text before it, rounded down.
     Whole sentences fill the rest, and a sentence that is too long for the rest is cut between tokens. Chunks are spans
-    of the original text, and no text is lost. Tokens are counted in the whole document. A chunk tokenised by itself can
+    of the original text, and no text is lost. Tokens are counted in the whole document. A chunk tokenized by itself can
     have one or two more, because its edges may split what the tokenizer would read as one token.
     """
 

@@ -17,7 +17,7 @@ from components.tokenizers.cl100k import Cl100k
 
 @dataclass(frozen=True)
 class SectionPacking:
-    """The sentences of each section, packed into chunks of at most `size` tokens (or characters).
+    """Packs the sentences of each section into chunks of at most `size` tokens (or characters).
 
     A section extends from one Markdown heading or end of a page to the next. `SentencePacking` packs each section like
     a document. A heading right above another heading belongs to its section. Texts without headings and pages are

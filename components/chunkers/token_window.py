@@ -14,11 +14,12 @@ from components.tokenizers.cl100k import Cl100k
 
 @dataclass(frozen=True)
 class TokenWindow:
-    """Windows of `size` tokens (or characters), each beginning `size * (1 - overlap)` tokens after the previous one.
+    """Cuts documents into windows of `size` tokens (or characters), each beginning `size * (1 - overlap)` tokens after
+    the previous one.
 
     The last window of a document may be shorter. A window never ends inside a character: a token that ends there
     belongs to the next window. Windows of whitespace are dropped. Tokens are counted in the whole document. A window
-    tokenised by itself can have one or two more, because its edges may split what the tokenizer would read as one
+    tokenized by itself can have one or two more, because its edges may split what the tokenizer would read as one
     token.
     """
 

@@ -11,7 +11,7 @@ from components.records import Documents, Segments, Spans
 
 @dataclass(frozen=True)
 class WholeDocuments:
-    """Documents that are one chunk each, for passages that are already cut, such as passages given with a question."""
+    """Makes one chunk of each document, for passages that are already cut, such as passages given with a question."""
 
     version: ClassVar[int] = 1
     length_tokenizer: ClassVar[None] = None

@@ -1,1 +1,1 @@
-"""Compressors: what a prompt shows of its passages."""
+"""Compressors, which shorten the passages of a prompt."""

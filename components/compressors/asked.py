@@ -1,4 +1,4 @@
-"""The sentences that a language model selects."""
+"""A compressor that keeps the sentences that a language model selects."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,8 @@ _SCHEMA: Mapping[str, object] = {
 
 @dataclass(frozen=True)
 class SentencesByModel:
-    """The sentences of a prompt's passages that a language model selects, in their order: one request per query.
+    """Keeps the sentences of a prompt's passages that a language model selects, in their order. Sends one request per
+    query.
 
     `instruction` has the placeholders {question}, {sentences} (numbered from 1) and {n}, their number. The reply is a
     JSON object with a list `sentences`, which may be empty: the prompt then has no passages. A reply that names an

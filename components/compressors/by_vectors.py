@@ -1,4 +1,4 @@
-"""The sentences whose vectors are nearest to the query's."""
+"""A compressor that keeps the sentences whose vectors are nearest to the query's."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ from components.tokenizers.cl100k import Cl100k
 
 @dataclass(frozen=True)
 class ExtractiveByVectors:
-    """The sentences of a prompt's passages with the largest inner products, up to `share` of the passages' tokens.
+    """Keeps the sentences with the largest inner products with the query, up to `share` of the passages' tokens.
 
-    The embedder must be pretrained: one that learns from a corpus would depend on the other passages. The rest is as
-    with `ExtractiveByReranker`.
-    Source: Xu et al. 2024, "RECOMP", section 3.1 (extractive compressor: inner products of a dual encoder).
+    The embedder must be pretrained: one that learns from a corpus would depend on the other passages. Otherwise works
+    like `ExtractiveByReranker`. Source: Xu et al. 2024, "RECOMP", section 3.1 (extractive compressor: inner products of
+    a dual encoder).
     """
 
     embedder: Embedder

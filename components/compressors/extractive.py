@@ -1,4 +1,4 @@
-"""The sentences with the best scores of a reranker."""
+"""A compressor that keeps the sentences with the best reranker scores."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from components.tokenizers.cl100k import Cl100k
 
 @dataclass(frozen=True)
 class ExtractiveByReranker:
-    """The sentences of a prompt's passages with the best scores, up to `share` of the passages' tokens.
+    """Keeps the best-scored sentences of a prompt's passages, up to `share` of their tokens.
 
     The reranker scores each sentence of a query's passages against the query. Its `depth` does not matter. Sentences
     stay in their order, and the best one always stays. A passage without any of them is left out.
@@ -64,7 +64,9 @@ class ExtractiveByReranker:
         )
 
     def _scores(self, queries: Sequence[str], sentences: Sequence[Sequence[str]]) -> list[NDArray[np.float32]]:
-        """Return the scores of each query's sentences. Rarity of words is that among the query's own sentences."""
+        """Return the scores of each query's sentences. Word rarity is computed over the sentences of the same query
+        only.
+        """
         words = self.reranker.tokenizer
         if words is not None:
             return [self._scores_by_words(*row, words) for row in zip(queries, sentences, strict=True)]

@@ -15,7 +15,7 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True)
 class Sentence:
-    """The characters [start, end) of the passage at `passage`. White space after a sentence belongs to it."""
+    """The characters [start, end) of the passage at `passage`. Whitespace after a sentence belongs to it."""
 
     passage: int
     start: int
@@ -54,8 +54,7 @@ def keep_whole(passages: Sequence[str], unread: str = "", failed: str = "") -> C
 def best_within(n_tokens: NDArray[np.int64], scores: NDArray[np.float32], budget: float) -> list[int]:
     """Return the positions of the best sentences that fit into `budget` tokens together, and at least the best one.
 
-    A sentence that does not fit is left out; smaller ones after it may still fit. Of equal scores, the earlier sentence
-    counts as better.
+    A sentence that does not fit is left out; smaller ones after it may still fit. Ties go to the earlier sentence.
     """
     chosen: list[int] = []
     remaining = budget

@@ -33,7 +33,7 @@ class Order(StrEnum):
 
 @dataclass(frozen=True)
 class PackedContext:
-    """The first top_k hits, best first, as long as they fit into `max_tokens`.
+    """Selects the first top_k hits, best first, as long as they fit into `max_tokens`.
 
     A hit that does not fit is dropped as a whole, and its tokens are counted. Smaller hits after it may still fit. With
     `merge`, adjacent or overlapping hits of a document form one passage without repetitions. `window` also adds that
@@ -88,7 +88,7 @@ class PackedContext:
         return [(chunk,) for chunk in best_first]
 
     def _lengths(self, rows: Sequence[Sequence[_Chunks]], chunks: SpanTexts) -> dict[_Chunks, int]:
-        """Return lengths in tokens. Each passage is tokenised once, although many samples may share it."""
+        """Return lengths in tokens. Each passage is tokenized once, although many samples may share it."""
         passages = list(dict.fromkeys(passage for row in rows for passage in row))
         ends = self.tokenizer.token_ends([chunks.join_spans(passage) for passage in passages])
         return {passage: len(passage_ends) for passage, passage_ends in zip(passages, ends, strict=True)}

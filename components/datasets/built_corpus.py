@@ -34,12 +34,12 @@ class BuiltCorpus:
     - with `without_near_duplicates`, documents whose runs of 5 characters have a Jaccard similarity of at least
       `similarity` with another document. Rows of tables are exempt: they repeat words around different facts.
 
-    Of equal or similar documents, the first by id is kept.
+    The first by id is kept among equal or similar documents.
     """
 
     version: ClassVar[int] = DocumentSource.version + 1
 
-    path: str = runtime_only("", "the fingerprint covers the content of the files; their place does not count")
+    path: str = runtime_only("", "the fingerprint covers the content of the files; their location does not matter")
     keep_structure: bool = True
     one_per_line: bool = False
     tables: tuple[str, ...] = ()

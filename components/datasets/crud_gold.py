@@ -1,4 +1,4 @@
-"""The evidence for CRUD-RAG's gold texts: places in the corpus, or documents that are added to it."""
+"""The evidence for CRUD-RAG's gold texts: spans of the corpus, or documents that are added to it."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence

@@ -50,7 +50,7 @@ class CrudRag:
 
     version: ClassVar[int] = 4
 
-    root: str = runtime_only("", "the fingerprint covers the content of the files; their place does not count")
+    root: str = runtime_only("", "the fingerprint covers the content of the files; their location does not matter")
     subsets: tuple[str, ...] = tuple(SUBSETS)
     add_gold: bool = True
     merge_duplicates: bool = True

@@ -138,7 +138,7 @@ def _read_sample(record: Record, texts: dict[str, str], location: str) -> Sample
 
 
 def _evidence(gold: Record, texts: dict[str, str], location: str) -> Evidence:
-    """Return the place of a quote. Raises DataError unless the quote occurs exactly once in its document."""
+    """Return the span of a quote as evidence. Raises DataError unless the quote occurs exactly once in its document."""
     document_id = required_text(gold, "document", location)
     quote = optional_text(gold, "quote", location)
     if not quote or document_id not in texts:

@@ -21,7 +21,7 @@ class DocumentSource:
 
     version: ClassVar[int] = 5
 
-    path: str = runtime_only("", "the fingerprint covers the content of the files; their place does not count")
+    path: str = runtime_only("", "the fingerprint covers the content of the files; their location does not matter")
     keep_structure: bool = added_later(False)
     one_per_line: bool = added_later(False)
     tables: tuple[str, ...] = added_later(())

@@ -39,7 +39,7 @@ class QueriesFile(StrEnum):
 
 
 class QrelsFile(StrEnum):
-    """The published judgements of about 30 % of the queries, or all judgements of the sets that have them."""
+    """The published judgements of about 30% of the queries, or all judgements of the sets that have them."""
 
     PUBLISHED = "published"
     FULL = "full"
@@ -61,7 +61,7 @@ class FinanceRag:
 
     version: ClassVar[int] = 2
 
-    root: str = runtime_only("", "the fingerprint covers the content of the files; their place does not count")
+    root: str = runtime_only("", "the fingerprint covers the content of the files; their location does not matter")
     sets: tuple[str, ...] = SETS
     queries: QueriesFile = QueriesFile.ORIGINAL
     qrels: QrelsFile = QrelsFile.PUBLISHED

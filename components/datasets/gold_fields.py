@@ -94,7 +94,7 @@ def _is_number(value: object) -> bool:
 def _locate_quote(
     quote: str, document_id: str, start: int | None, end: int | None, text: str | None, location: str
 ) -> tuple[int, int]:
-    """Return the place of the quote in its document, ignoring whitespace. Given offsets select one of its places.
+    """Return the span of the quote in its document, ignoring whitespace. Given offsets select one of its occurrences.
 
     A quote copied from a web page may have soft hyphens, and lack the "^" before a raised number.
 
@@ -108,7 +108,7 @@ def _locate_quote(
     if len(spans) != 1:
         instead = "give start and end" if start is None and end is None else "leave the quote out"
         what = "is not in the corpus" if text is None else f"contains it {len(spans)} times"
-        if not spans and text and (letters := _normalise_letters(quote)) and letters in _normalise_letters(text):
+        if not spans and text and (letters := _normalize_letters(quote)) and letters in _normalize_letters(text):
             what += ", but has its words with other punctuation, case or Unicode characters"
         remedy = "Make it longer" if spans else "Take it from the text as it was read"
         raise DataError(
@@ -127,7 +127,7 @@ def _pattern_of_copied(word: str) -> str:
     return "".join(rf"\^?{character}" if character.isdigit() else re.escape(character) for character in word)
 
 
-def _normalise_letters(text: str) -> str:
+def _normalize_letters(text: str) -> str:
     """Return only the letters and digits of a text, in one case and in Unicode's normal form."""
     return "".join(filter(is_word_character, unicodedata.normalize("NFKC", text).casefold()))
 
@@ -139,7 +139,7 @@ def _match_offsets(
     spans: Sequence[tuple[int, int]],
     location: str,
 ) -> tuple[int, int]:
-    """Return the place of the quote at the given offsets. Raises DataError if the quote is not there."""
+    """Return the span of the quote at the given offsets. Raises DataError if the quote is not there."""
     match = next((span for span in spans if span == offsets), None)
     if match is None:
         held = ", ".join(f"{start} to {end}" for start, end in spans[:3])

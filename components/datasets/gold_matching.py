@@ -1,4 +1,4 @@
-"""Search for the places of gold texts in a corpus.
+"""Locates gold texts in a corpus.
 
 CRUD-RAG gives its gold as text, not as document ids. Its passages may begin and end anywhere, lose or gain line breaks,
 and span two documents. Therefore a passage is found by the runs of characters that it shares with documents.
@@ -36,7 +36,7 @@ class PassageFinder:
         self._texts += texts
 
     def find(self, passage: str) -> tuple[Evidence, ...]:
-        """Return the place of one of the `passages`.
+        """Return the spans of one of the `passages`.
 
         The place is a span of one document that contains enough of the passage. Otherwise, it is spans of two documents
         that together contain enough of the passage, or the first span if the second adds only boilerplate. If the

@@ -125,7 +125,7 @@ class _MarkdownRows:
     """The cells of one table of HTML, collected tag by tag and written as rows of Markdown.
 
     The first row with cells is the head, because Markdown requires one. A cell that spans columns or rows is repeated,
-    so that all cells stand below their heads.
+    so that every cell is below its header.
     """
 
     def __init__(self, repeats: _Repeats) -> None:

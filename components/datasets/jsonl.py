@@ -37,8 +37,8 @@ class Jsonl:
 
     version: ClassVar[int] = DocumentSource.version + 4
 
-    documents: str = runtime_only("", "the fingerprint covers the content of the files; their place does not count")
-    samples: str = runtime_only("", "the fingerprint covers the content of the file; its place does not count")
+    documents: str = runtime_only("", "the fingerprint covers the content of the files; their location does not matter")
+    samples: str = runtime_only("", "the fingerprint covers the content of the file; its location does not matter")
     limit: int | None = None
     limit_seed: int = 0
     max_documents: int | None = None

@@ -34,12 +34,12 @@ class MultiHopRag:
 
     An article is a document with its URL as id, and with author, source, published_at and category as metadata. The
     facts of a question's evidence are its gold: spans of the articles, and all of them are needed. A subset is a type
-    of question. A null query is unanswerable: no article answers it. A sample's id is its place, from 0.
+    of question. A null query is unanswerable: no article answers it. A sample's id is its index in the file, from 0.
     """
 
     version: ClassVar[int] = 1
 
-    root: str = runtime_only("", "the fingerprint covers the content of the files; their place does not count")
+    root: str = runtime_only("", "the fingerprint covers the content of the files; their location does not matter")
     limit: int | None = None
     limit_seed: int = 0
     max_documents: int | None = None

@@ -21,7 +21,7 @@ from components.errors import DataError
 DATA_VARIABLE = "RAG_GRID_DATA"
 MANIFEST = "manifest.json"
 BY_HAND = "by-hand"
-"""Name in place of a commit, for files that were downloaded in another way."""
+"""Name used instead of a commit, for files that were not downloaded by this program."""
 
 _DEFAULT_FOLDER = "~/.cache/rag-grid/data"
 _REVISION = re.compile(r"[0-9a-f]{40}")

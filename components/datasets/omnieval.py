@@ -44,7 +44,7 @@ class OmniEval:
 
     version: ClassVar[int] = 3
 
-    root: str = runtime_only("", "the fingerprint covers the content of the files; their place does not count")
+    root: str = runtime_only("", "the fingerprint covers the content of the files; their location does not matter")
     corpus_folder: str = ""
     split: Split = Split.AUTO
     samples_folder: str = ""

@@ -133,13 +133,13 @@ def _first_record(value: object, location: str) -> Record:
 
 
 def _topic_path(record: Record, location: str) -> tuple[str, str] | None:
-    """Return the last two levels of a topic's name. A single level counts as both."""
+    """Return the last two levels of a topic's name. A single level is used for both."""
     levels = [part.strip() for part in optional_text(record, "topic_name", location).split(" - ") if part.strip()]
     return (levels[-2] if len(levels) > 1 else levels[-1], levels[-1]) if levels else None
 
 
 class _Place(NamedTuple):
-    """The place of an item in the files (`location`, and its line from 0) and in the matrix."""
+    """The position of an item in the files (`location`, and its line from 0) and in the matrix."""
 
     location: str
     number: int

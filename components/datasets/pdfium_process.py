@@ -1,8 +1,8 @@
 """The program of a process that reads PDF files with PDFium, whose native code can end or hang its process.
 
-It is started by its path, and imports no other module of ours. Standard input brings a line of JSON for each file, and
-ends with the process that reads the answers: {"file", "cpu_s", "memory_bytes"}. The answer is a line {"text"} for the
-title and for each page, and {"end"}; or {"error", "kind"} instead of the rest, see `_KINDS`.
+It is started by its path, and imports no other module of this project. Standard input brings a line of JSON for each
+file, and ends with the process that reads the answers: {"file", "cpu_s", "memory_bytes"}. The answer is a line {"text"}
+for the title and for each page, and {"end"}; or {"error", "kind"} instead of the rest, see `_KINDS`.
 """
 
 import json

@@ -110,7 +110,7 @@ class _Reader:
             texts.append(answer["text"])
 
     def end(self, *, of_itself: bool) -> int:
-        """End the process, and return its exit code. If it ends `of_itself`, wait for its own exit code."""
+        """End the process and return its exit code. With `wait`, let it exit by itself."""
         self.leave()
         if of_itself:
             with suppress(subprocess.TimeoutExpired):

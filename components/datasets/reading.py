@@ -1,4 +1,4 @@
-r"""Reading of data files, with errors that name the place.
+r"""Reads data files. Errors name the file and line.
 
 The argument `expected` of most functions describes the expected file or folder, and errors quote it. All errors are
 DataError. Lines end at "\n" only. U+2028 and similar characters belong to the text, unlike in str.splitlines.

@@ -62,7 +62,7 @@ class Rgb:
 
     version: ClassVar[int] = 1
 
-    root: str = runtime_only("", "the fingerprint covers the content of the file; its place does not count")
+    root: str = runtime_only("", "the fingerprint covers the content of the file; its location does not matter")
     part: Part = Part.EN_REFINE
     limit: int | None = None
     limit_seed: int = 0

@@ -29,8 +29,8 @@ _VALUE, _RESTART = f"{WORD}val", "restart"
 def unwrap(root: "_Element") -> None:
     """Put the text of nested elements in their place, in order, and remove deletions that are tracked.
 
-    An equation becomes a run with the text of its parts. Of a phonetic guide the characters stay, not their sounds. The
-    paragraphs of a text box follow the paragraph that holds the box.
+    An equation becomes a run with the text of its parts. A phonetic guide keeps its characters and drops their sounds.
+    The paragraphs of a text box follow the paragraph that holds the box.
     """
     deleted_rows = []
     for deleted in list(root.iter(*_DELETED)):

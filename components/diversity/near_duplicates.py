@@ -1,4 +1,4 @@
-"""Removal of hits that repeat a better one."""
+"""Removes hits that repeat a better one."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -18,7 +18,7 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True)
 class NearDuplicates:
-    """Removal of hits whose resemblance to a better remaining hit is at least `threshold`.
+    """Removes hits whose resemblance to a better remaining hit is at least `threshold`.
 
     The resemblance is the Jaccard index of their shingles, which are `n` consecutive terms. A hit with fewer terms is
     one shingle; a hit without terms resembles none. It compares `depth` hits per query, and keeps the hits after them.

@@ -14,8 +14,8 @@ from components.records import Passages
 
 @dataclass(frozen=True)
 class Hashing:
-    """Counts of character n-grams, n from 1 to `max_ngram`, in `n_dimensions` signed buckets (scikit-learn), with unit
-    length.
+    """Embeds a text as counts of its character n-grams, n from 1 to `max_ngram`, in `n_dimensions` signed buckets
+    (scikit-learn), with unit length.
     """
 
     n_dimensions: int = 256

@@ -17,7 +17,7 @@ _PACKAGES = ("safetensors", "tokenizers")
 
 @dataclass(frozen=True)
 class StaticEmbeddings:
-    """The mean of the vectors of all tokens of a text, with unit length if `normalize` is on. It needs no torch.
+    """Embeds a text as the mean of its token vectors, with unit length if `normalize` is on. It needs no torch.
 
     Texts without tokens are zero. `model` is a hub id with its commit as `revision`, or a local folder with revision
     "", saved by model2vec or by sentence-transformers with its StaticEmbedding. As in these packages, unknown tokens

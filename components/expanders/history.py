@@ -9,7 +9,7 @@ from components.records import Sample
 
 @dataclass(frozen=True)
 class ConversationHistory:
-    """The question, preceded by the questions of the last `n_turns` turns (None: all).
+    """Puts the questions of the last `n_turns` turns (None: all) before the question.
 
     A question such as "and the year after?" finds nothing by itself. Earlier answers are left out unless `with_answers`
     is set: they are the references of their turns, which a real system would not have.

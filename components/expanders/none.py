@@ -9,7 +9,7 @@ from components.records import Sample
 
 @dataclass(frozen=True)
 class NoExpander:
-    """The question without the earlier turns of a conversation."""
+    """Searches for the question alone, without the earlier turns of a conversation."""
 
     version: ClassVar[int] = 1
     gives_one_query: ClassVar[bool] = True

@@ -9,7 +9,7 @@ from components.records import Sample
 
 @dataclass(frozen=True)
 class Published:
-    """The text that the authors of a benchmark provide for the search, such as FinanceRAG's questions with keywords.
+    """Searches for the text that the authors of a benchmark provide, such as FinanceRAG's questions with keywords.
 
     Samples without such text are searched with their question.
     """

@@ -1,4 +1,4 @@
-"""A graph of phrases and passages, and its ranking of the passages by personalised PageRank."""
+"""A graph of phrases and passages, and its ranking of the passages by personalized PageRank."""
 
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -33,7 +33,7 @@ class EntityGraph:
 
     The `n_facts` facts with the largest inner products above zero give their phrases a weight: the mean over the facts,
     scaled between the best and the worst fact of the corpus, divided by the number of passages that state a fact about
-    the phrase. Each passage weighs its inner product, scaled in the same way, times `passage_weight`. Personalised
+    the phrase. Each passage weighs its inner product, scaled in the same way, times `passage_weight`. Personalized
     PageRank with these weights and `damping` ranks the passages; it is computed to `tolerance`.
 
     Without a fact the ranking equals an exact dense ranking of the same vectors, up to rounding of about 1e-6. So it
@@ -134,7 +134,7 @@ class EntityGraph:
         queries: NDArray[np.float32],
         depth: int,
     ) -> Hits:
-        """Search for some queries at once."""
+        """Search for a block of queries."""
         nearness = _inner_products(queries, chunks)
         is_near = nearness != 0
         passage_weights = self.passage_weight * _scale(nearness, is_near)

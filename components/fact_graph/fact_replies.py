@@ -46,7 +46,7 @@ def read_facts(reply: str, instruction: str, max_facts: int) -> FactsOfChunk | N
 
 
 def _is_cut(reply: str) -> bool:
-    """Return True if the list of facts does not end. Brackets within strings do not count."""
+    """Return True if the list of facts does not end. Brackets within strings are ignored."""
     named = [match.end() for match in _NAMED.finditer(reply)]
     depth = 0
     for bracket in _BRACKETS.findall(reply, named[-1] if named else 0):

@@ -61,6 +61,6 @@ def facts_within(table: FactTable, first: int, last: int) -> FactRows:
 
 
 def _renumber(numbers: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return the distinct numbers, ascending, and the place of each number among them."""
+    """Return the distinct numbers in ascending order, and the index of each number in them."""
     distinct, places = np.unique(numbers, return_inverse=True)
     return distinct.astype(np.int32), places.ravel().astype(np.int32)

@@ -1,4 +1,4 @@
-"""Personalised PageRank of many queries at once, over a graph without directions."""
+"""Personalized PageRank of many queries at once, over a graph without directions."""
 
 from math import ceil, log
 from typing import Any

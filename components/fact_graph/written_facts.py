@@ -25,7 +25,7 @@ _SCHEMA: Mapping[str, Json] = {
 
 @dataclass(frozen=True)
 class WrittenFacts:
-    """Up to `max_facts` facts per chunk, which a language model reads from it: (subject, relation, object).
+    """Has a language model read up to `max_facts` facts from each chunk: (subject, relation, object).
 
     `instruction` has the placeholder {passage}, and may have {title}, the title of the document. The reply is a JSON
     object with a list `facts` of lists of three texts; see `read_facts`. After an unreadable reply the request is sent

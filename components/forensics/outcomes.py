@@ -103,7 +103,7 @@ def classify_outcome(sample: AnsweredSample) -> JudgedOutcome:
 def _states_another_number(sample: AnsweredSample) -> bool:
     """Return True if the references add numbers to the question and the answer states only other numbers.
 
-    Numbers of the question, of citations and of list items do not count.
+    Numbers of the question, of citations and of list items are ignored.
     """
     question = _fact_form(sample.question)
     texts = [wording for wordings in sample.answer_parts for wording in wordings] or sample.references

@@ -1,4 +1,4 @@
-"""Sums of normalised scores from any number of searches."""
+"""Sums of normalized scores from any number of searches."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from components.text.ranking import scaled_scores
 
 @dataclass(frozen=True)
 class CombSum:
-    """The sum of scores, mapped to [0, 1] per query and ranking (best hit 1, last hit 0; if all are equal, 1).
+    """Sums scores, mapped to [0, 1] per query and ranking (best hit 1, last hit 0; if all are equal, 1).
 
     `weights` has one weight per arm of the retriever, in their order; empty for equal weights. A chunk that is missing
     in a ranking gets 0 from it.
 
-    Source: Fox and Shaw 1994, "Combination of Multiple Searches" (CombSUM), with min-max normalisation as in Lee 1997,
+    Source: Fox and Shaw 1994, "Combination of Multiple Searches" (CombSUM), with min-max normalization as in Lee 1997,
     "Analyses of Multiple Evidence Combination".
     """
 

@@ -12,7 +12,7 @@ from components.records import Hits
 
 @dataclass(frozen=True)
 class ReciprocalRank:
-    """The sum over rankings of weight / (k + rank), with rank from 1. Source: Cormack et al. 2009.
+    """Scores a chunk by the sum over rankings of weight / (k + rank), with rank from 1. Source: Cormack et al. 2009.
 
     `weights` has one weight per arm of the retriever, in their order (`hybrid`: dense, sparse); empty for equal
     weights.

@@ -1,4 +1,4 @@
-"""Weighted sums of normalised scores."""
+"""Weighted sums of normalized scores."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from components.text.ranking import scaled_scores
 
 @dataclass(frozen=True)
 class WeightedScores:
-    """The weighted sum of scores, mapped to [0, 1] per query and ranking (best hit 1, last hit 0; if all are equal, 1).
+    """Sums weighted scores, mapped to [0, 1] per query and ranking (best hit 1, last hit 0; if all are equal, 1).
 
     `dense_weight` is the weight of the dense ranking; the sparse one has the rest. A chunk that is missing in a ranking
     gets 0 from it.

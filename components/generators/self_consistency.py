@@ -15,7 +15,7 @@ from components.text.normalize import ANSWER_FORM_VERSION, answer_form
 class SelfConsistency:
     """A generator that draws `n_draws` answers to the same prompt, and returns the most common one.
 
-    Answers are equal if their `answer_form` is equal. Of equally common answers, the first drawn wins. Answers without
+    Answers are equal if their `answer_form` is equal. Ties go to the answer drawn first. Answers without
     text (empty, refused) count as equal. A failed draw fails the answer, because it could change the vote.
 
     The model must sample (temperature above 0). Long answers are hardly ever equal: then the first draw wins, at the

@@ -94,7 +94,7 @@ class SplitFuse:
         ]
 
     def _trees(self, tasks: Sequence[AnswerTask]) -> list[_Part]:
-        """Return the division of each task's passages. Each text is tokenised once, although samples may share it."""
+        """Return the division of each task's passages. Each text is tokenized once, although samples may share it."""
         texts = list(dict.fromkeys(passage.text for task in tasks for passage in task.passages))
         lengths = dict(zip(texts, map(len, self.tokenizer.token_ends(texts)), strict=True))
         return [self._part([lengths[passage.text] for passage in task.passages], 0) for task in tasks]

@@ -13,7 +13,7 @@ from components.text.templates import fill
 
 @dataclass(frozen=True)
 class ContextualHeader:
-    """A sentence or two about each chunk, written by a model that reads the whole document.
+    """Has a model that reads the whole document write a sentence or two about each chunk.
 
     `instruction` has placeholders for {document}, {chunk} and {title}. Put {document} before {chunk}: a server with a
     prefix cache then reads each document once. After an unreadable reply the request is repeated with `reminder`, up

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 @dataclass(frozen=True)
 class NoHeader:
-    """The choice of no header, with which there is no header stage."""
+    """No header, and no header stage."""
 
     version: ClassVar[int] = 1
 

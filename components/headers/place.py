@@ -1,4 +1,4 @@
-"""Headers with the place of a chunk: the title of its document, and the headings above it."""
+"""Headers that say where a chunk is: the title of its document, and the headings above it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -16,7 +16,7 @@ from components.text.languages import languages_of_prompts
 from components.text.templates import fill
 
 _NONE = "-"
-"""Stands for an empty list in a prompt."""
+"""Placeholder for an empty list in a prompt."""
 _MAX_CHARACTERS = 2000
 """Characters of a query or a thought, beyond which a reply is not one."""
 

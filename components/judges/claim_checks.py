@@ -123,7 +123,7 @@ class ChecksClaims(Protocol):
 
 @dataclass(frozen=True)
 class ClaimChecker:
-    """Decides whether texts support claims. `verdict_prompt` has placeholders for {claims} and {passages}.
+    """Checks whether texts support claims. `verdict_prompt` has placeholders for {claims} and {passages}.
 
     With `one_by_one`, each claim is checked in a separate request. `entailment` checks claims in place of the
     language model. A reply without exactly one verdict per claim is requested again with `reminder`, up to

@@ -36,7 +36,7 @@ class QuestEval:
     or without questions about it: NOT_APPLICABLE. Source: Lyu et al. 2024, "CRUD-RAG", section 3.6.
 
     `question_prompt` has a placeholder for {text}. `answer_prompt` has placeholders for {text}, {questions} and
-    {cannot_infer}, which is the first phrase of `cannot_infer`. The other phrases are recognised too. If a reply lacks
+    {cannot_infer}, which is the first phrase of `cannot_infer`. The other phrases are recognized too. If a reply lacks
     an answer, the request is repeated with `reminder`, up to `max_attempts` attempts in total. Then the sample is
     UNPARSABLE. `tokenizer` splits answers for the F1 of the plain precision.
 

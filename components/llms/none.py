@@ -10,7 +10,7 @@ from components.records import Answer, AnswerState, Request
 
 @dataclass(frozen=True)
 class NoGenerator:
-    """A stand-in that sends no requests. All requests end as NOT_ASKED, and answer metrics do not apply."""
+    """Sends no requests. All requests end as NOT_ASKED, and answer metrics do not apply."""
 
     version: ClassVar[int] = 1
     answers_from: ClassVar[AnswersFrom] = AnswersFrom.NOTHING

@@ -57,7 +57,7 @@ class JsonMode(StrEnum):
 
 @dataclass(frozen=True)
 class OpenAIChat:
-    """A `model` that returns one completion per request, for up to `concurrency` requests at a time.
+    """Calls a `model` behind OpenAI's chat API, with up to `concurrency` requests at a time.
 
     `base_url` is the address of any server with this protocol, "" for OpenAI. The key is read from the environment
     variable `api_key_env` ("" for a server without a key). It appears in no result, message or key of the store.

@@ -34,6 +34,6 @@ def sampling_problems(model: Sampling) -> list[str]:
         problems.append(f"top_p: got {model.top_p}, expected a share in (0, 1]")
     if "" in model.stop:
         problems.append(
-            "stop: contains an empty string, which would end every text at once, expected non-empty strings"
+            "stop: contains an empty string, which would end every text immediately, expected non-empty strings"
         )
     return problems

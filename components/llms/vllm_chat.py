@@ -44,9 +44,9 @@ class VllmChat:
     stop: tuple[str, ...] = ()
     seed: int | None = 0
     extra_body: str = ""
-    command: str = runtime_only("vllm", "the place of a program does not change its output", runs="the program")
+    command: str = runtime_only("vllm", "the location of a program does not change its output", runs="the program")
     runtime_arguments: str = runtime_only("", "they change speed and memory only")
-    log_dir: str = runtime_only("results/servers", "a place for logs")
+    log_dir: str = runtime_only("results/servers", "a folder for logs")
     start_timeout_s: float = runtime_only(1800.0, "large models take minutes to load")
     timeout_s: float = runtime_only(600.0, "an answer that arrives too late is requested again")
     max_retries: int = runtime_only(5, "failures are retried until an answer arrives; failed ones are not cached")

@@ -54,7 +54,7 @@ class Abstention:
 
 
 def phrase_problems(phrases: Sequence[str], meaning: str = "that it has no answer") -> list[str]:
-    """Return an error message if the phrases are empty, or if a phrase is empty after normalisation."""
+    """Return an error message if the phrases are empty, or if a phrase is empty after normalization."""
     empty = [phrase for phrase in phrases if not form_to_search(phrase)]
     if phrases and not empty:
         return []
@@ -69,7 +69,7 @@ def detect_abstentions(answers: Sequence[str], phrases: Sequence[str]) -> list[b
 
 
 def boolean_scores(holds: Sequence[bool], counts: Sequence[bool]) -> Scores:
-    """Return scores of 1 where `holds` is true and 0 elsewhere. Samples that do not count are NOT_APPLICABLE."""
+    """Return scores of 1 where `holds` is true and 0 elsewhere. Other samples are NOT_APPLICABLE."""
     return mean_scores(
         [float(held) if counted else ScoreState.NOT_APPLICABLE for held, counted in zip(holds, counts, strict=True)]
     )

@@ -101,7 +101,7 @@ def _closest_lengths(lengths: NDArray[np.int64], references: Units, sample: NDAr
     """Return per sample the length of the reference closest in length to the answer, or 0 if the sample has no
     reference.
 
-    Of two equally close references, the shorter one counts.
+    If two references are equally close, the shorter one is used.
     """
     reference_lengths = np.diff(references.offsets)
     order = np.lexsort((reference_lengths, np.abs(reference_lengths - lengths[sample]), sample))

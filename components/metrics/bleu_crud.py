@@ -24,7 +24,7 @@ class BleuCrud:
 
     `bleu_n_crud_compat` for n = 1..4: the share of the answer's n-grams that occur (as often) in a reference.
     `bleu_crud_compat`: the geometric mean of the four, 0 if one of them is 0. The published code divides out the
-    brevity penalty, so short answers are not penalised.
+    brevity penalty, so short answers are not penalized.
 
     In the published code, an empty answer has no value (a division by zero) and is left out of means. Here it scores 0.
     `bleu_answered_crud_compat` is the mean over non-empty answers, in which an empty one is NOT_APPLICABLE.

@@ -24,11 +24,10 @@ class Contains:
 
     An answer contains a part if it contains one of the part's wordings, as whole words and whole numbers, after
     `fact_form`. The parts are the sample's `answer_parts`. A sample without parts has a single one, with its references
-    as wordings, and the two metrics are equal.
-    Level: sample. Range: 0 or 1, the mean is a share; larger is better. Tokenizer: none. Empty answer: 0. Wordings that
-    normalise to nothing are left out; a sample that has no other wording is NOT_APPLICABLE. Other content of the answer
-    does not count, so the metric favours long answers.
-    Source: Chen et al. 2024, "Benchmarking Large Language Models in Retrieval-Augmented Generation" (RGB), accuracy.
+    as wordings, and the two metrics are equal. Level: sample. Range: 0 or 1, the mean is a share; larger is better.
+    Tokenizer: none. Empty answer: 0. Wordings that normalize to nothing are left out; a sample that has no other
+    wording is NOT_APPLICABLE. Other content of the answer is ignored, so the metric favours long answers. Source: Chen
+    et al. 2024, "Benchmarking Large Language Models in Retrieval-Augmented Generation" (RGB), accuracy.
     """
 
     version: ClassVar[int] = 2 + ANSWER_FORM_VERSION + FACT_FORM_VERSION
@@ -69,7 +68,7 @@ def contains_fake(sample: Sample, answer: str) -> bool:
 
 
 def _parts(sample: Sample) -> Parts:
-    """Return the normal forms of the wordings of each part, without parts that normalise to nothing."""
+    """Return the normal forms of the wordings of each part, without parts that normalize to nothing."""
     parts = sample.answer_parts or (sample.references,)
     return [forms for forms in map(_forms, parts) if forms]
 

@@ -16,10 +16,10 @@ from components.text.forms import OmniEvalAnswer, WholeAnswer
 
 @dataclass(frozen=True)
 class ExactMatch:
-    """1 if the answer equals a reference after normalisation, else 0.
+    """1 if the answer equals a reference after normalization, else 0.
 
-    `em`: after `answer_form`, the best value over the references. References that normalise to nothing are left out.
-    `em_omnieval_compat`: after OmniEval's normalisation (which removes only ASCII punctuation), the mean over all
+    `em`: after `answer_form`, the best value over the references. References that normalize to nothing are left out.
+    `em_omnieval_compat`: after OmniEval's normalization (which removes only ASCII punctuation), the mean over all
     references, including empty ones, as in the published code.
     Level: sample. Range: [0, 1], its mean a share; larger is better. Tokenizer: none, whole texts are compared. Empty
     answer: 0 in `em`. A sample without a reference is NOT_APPLICABLE.

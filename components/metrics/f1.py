@@ -20,11 +20,11 @@ from components.tokenizers.jieba_words import JiebaWords
 class F1:
     """F1 of two multisets; the best value over the references.
 
-    `f1`: of words after normalisation (`answer_form`), without whitespace. `f1_omnieval_compat`: of the characters of
+    `f1`: of words after normalization (`answer_form`), without whitespace. `f1_omnieval_compat`: of the characters of
     OmniEval's normal form, which is words joined by spaces. Spaces count as in the published code, so texts that share
     nothing but spaces score above 0.
     Level: sample. Range: [0, 1], no unit, larger is better. Tokenizer: jieba words with HMM by default. Empty answer:
-    0. References that normalise to nothing are left out; a sample that has no other reference is NOT_APPLICABLE.
+    0. References that normalize to nothing are left out; a sample that has no other reference is NOT_APPLICABLE.
     Source: Rajpurkar et al. 2016, "SQuAD", section 6.1; unlike there, `f1` does not remove articles ("a", "the").
     """
 
@@ -41,7 +41,7 @@ class F1:
 
     @property
     def form(self) -> TextForm:
-        """Normalised words, or OmniEval's characters."""
+        """Normalized words, or OmniEval's characters."""
         return OmniEvalCharacters(self.tokenizer) if self.omnieval_compat else AnswerWords(self.tokenizer)
 
     def score_answers(

@@ -29,7 +29,7 @@ _ROUNDING = 1e-9
 class Column(NamedTuple):
     """A metric over the samples: its statistics, float64[n_samples, d], and the function that combines their sums.
 
-    Rows of samples that do not count are zeros. `is_share` means that all values are in [0, 1].
+    Rows of excluded samples are zeros. `is_share` means that all values are in [0, 1].
     """
 
     statistics: Values
@@ -38,10 +38,10 @@ class Column(NamedTuple):
 
 
 class _ColumnPlace(NamedTuple):
-    """The place of a column in the table.
+    """The columns of one metric in the table.
 
-    `statistics` are its columns. The column `sizes` counts the samples that count, and `fractions` the samples among
-    them with a value other than 0 and 1.
+    `statistics` are its columns. The column `sizes` counts the scored samples, and `fractions` those among them with a
+    value other than 0 and 1.
     """
 
     statistics: slice
@@ -57,7 +57,7 @@ class Intervals:
     """Confidence intervals with coverage `confidence`, for samples in clusters that depend on each other.
 
     - wilson: for a mean of zeros and ones. Wilson's interval with the effective number of samples;
-    - bootstrap: for a mean of values that are not shares. The studentised bootstrap over clusters, including samples
+    - bootstrap: for a mean of values that are not shares. The studentized bootstrap over clusters, including samples
       that do not count. It follows skewed values and is never narrower than Student's t;
     - t: for everything else. Student's t with the jackknife error. For shares, the error shrinks towards 0 and 1 as it
       does for zeros and ones (`score_bounds`). This keeps intervals in [0, 1] and covers skewed shares better than
@@ -103,7 +103,7 @@ class Intervals:
         """Return for each subset of the samples one Interval per column.
 
         `clusters` int64[n_samples] are ids of groups of dependent samples (`components.clusters`); without them, all
-        samples are independent. Without samples that count, value, low and high are None. Raises ComponentError if the
+        samples are independent. Without scored samples, value, low and high are None. Raises ComponentError if the
         columns or the clusters differ in their number of samples.
         """
         by_column = self._intervals_by_column(columns, subsets, clusters, joined=False)
@@ -161,7 +161,7 @@ class Intervals:
         return _as_records(estimate, low, high, methods)
 
     def _distances(self, results: Results, column: _ColumnPlace, subsets: NDArray[np.int64]) -> tuple[Values, Values]:
-        """Return the bounds of the studentised bootstrap for some subsets: the quantiles below and above.
+        """Return the bounds of the studentized bootstrap for some subsets: the quantiles below and above.
 
         The distances are from the subset's mean to the mean of redrawn clusters, in standard errors of the draw.
         Subsets with equal numbers of clusters share the draws and are computed together.
@@ -170,12 +170,12 @@ class Intervals:
         below, above = np.empty(len(subsets)), np.empty(len(subsets))
         for positions in self._group_by_length(results.table.n[subsets]):
             rows = np.stack([results.table.rows_of(subsets[position])[:, column.statistics] for position in positions])
-            distances = _studentise(rows, cached_draws(rows.shape[1], self.n_resamples, (self.seed,)))
+            distances = _studentize(rows, cached_draws(rows.shape[1], self.n_resamples, (self.seed,)))
             below[positions], above[positions] = quantiles(distances, (tail, 1 - tail)).T
         return below, above
 
     def _group_by_length(self, lengths: NDArray[np.int64]) -> Iterator[list[int]]:
-        """Yield places of subsets of equal length, as many together as fit into bounded memory."""
+        """Yield the indices of subsets of equal length, as many together as fit into bounded memory."""
         at_once = max(1, _SUMS_AT_ONCE // (10 * self.n_resamples))
         for length in np.unique(lengths).tolist():
             places = np.flatnonzero(lengths == length).tolist()
@@ -183,7 +183,7 @@ class Intervals:
                 yield places[first : first + at_once]
 
 
-def _studentise(rows: Values, draws: Draws) -> Values:
+def _studentize(rows: Values, draws: Draws) -> Values:
     """Return the mean in every resample minus the overall mean, in standard errors of the resample: float64[n_subsets,
     n_resamples].
 

@@ -96,7 +96,7 @@ def _largest_by_owner(
 
 
 def _find(keys: Keys, among: Keys) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the place of each key in the sorted `among`, and whether it is there."""
+    """Return the index of each key in the sorted `among`, and whether the key occurs there."""
     if not len(among):
         return np.zeros(len(keys), dtype=np.int64), np.zeros(len(keys), dtype=bool)
     index = np.minimum(np.searchsorted(among, keys), len(among) - 1)

@@ -1,4 +1,4 @@
-"""Scores of answers against several references: the best match counts."""
+"""Scores of answers against several references: the best match is used."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple

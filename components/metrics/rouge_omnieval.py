@@ -21,7 +21,7 @@ _NAMES = ("rouge_1_omnieval_compat", "rouge_2_omnieval_compat", "rouge_l_omnieva
 
 @dataclass(frozen=True)
 class RougeOmniEval:
-    """F1 of shared n-grams and of the longest common subsequence of words. The best value over the references counts.
+    """F1 of shared n-grams and of the longest common subsequence of words. The best value over the references is used.
 
     N-grams are sets: a repeated one counts once. The F1's denominator has 1e-8 added. Level: sample. Range: [0, 1), no
     unit, larger is better. Tokenizer: jieba words with HMM by default, whitespace as in rouge-chinese. Empty answer:

@@ -79,10 +79,10 @@ def unseen_variance(estimate: Spread) -> Values:
     If nearly all clusters have the same value, the jackknife finds hardly any variance, although a few in a hundred
     further clusters may differ. A share varies by at most p (1 - p). We add the variance that some clusters with that
     maximum would have. It shrinks with the square of the number of differing clusters: ROUGE's interval over 30
-    clusters becomes 1 % wider.
+    clusters becomes 1% wider.
 
     The weight is our choice, from simulations. With two values, one of them rare, intervals cover the truth in at least
-    90 % of cases. With half the weight, they cover it in 79 % of cases if a 0 is rare among values of .9.
+    90% of cases. With half the weight, they cover it in 79% of cases if a 0 is rare among values of .9.
     """
     largest = estimate.value * (1 - estimate.value)
     with np.errstate(divide="ignore"):

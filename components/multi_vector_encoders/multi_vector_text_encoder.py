@@ -21,7 +21,7 @@ from components.records import Passages
 
 @dataclass(frozen=True)
 class MultiVectorTextEncoder:
-    """The token vectors of `MultiVectorEncoder.encode_query` and `encode_document`, of unit length, in half precision.
+    """Computes token vectors by `MultiVectorEncoder.encode_query` and `encode_document`: unit length, half precision.
     Equal texts are encoded once; blank texts have no vectors.
 
     `model` is a ColBERT checkpoint: a hub id with its commit as `revision`, or a local folder with revision "". Code

@@ -26,7 +26,7 @@ def extract_host(base_url: str) -> str:
 def read_api_key(variable: str) -> str:
     """Return the API key from an environment variable, "" if it is not set.
 
-    White space at both ends, such as a line break from a file, is removed. The key is masked in all messages and files
+    Whitespace at both ends, such as a line break from a file, is removed. The key is masked in all messages and files
     from now on.
     """
     if not variable:

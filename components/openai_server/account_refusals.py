@@ -44,7 +44,7 @@ class AccountRefusals:
 
     @property
     def n_in_a_row(self) -> int:
-        """Number of refusals since the last answer. Requests that were under way together count once."""
+        """Number of refusals since the last answer. Refusals of concurrent requests are counted once."""
         return self._n_in_a_row
 
     @property

@@ -39,10 +39,10 @@ class Breaker:
 
     A breaker is used by one event loop or by one thread.
 
-    Before the first answer, a failure that would affect every request, such as a rejected key, opens it immediately.
-    An answer proves that key, model and server work. From then on a single rejection may concern one request only (a
+    Before the first answer, a failure that would affect every request, such as a rejected key, opens it immediately. An
+    answer proves that key, model and server work. From then on a single rejection may concern one request only (a
     firewall that dislikes its text), and only many consecutive failures open the breaker. A failure caused by the
-    request itself (HTTP 400) does not count.
+    request itself (HTTP 400) is ignored.
 
     Calls of the same endpoint share its `Health`. If one call found the server down, calls that begin within the next
     minute send nothing. Later calls try the server again, and give up at the first failure that may affect others.

@@ -22,7 +22,7 @@ class Calls(Generic[Item, Result]):
         self._n_workers = min(concurrency, len(items))
 
     async def run(self, call: Callable[[Item], Awaitable[Result]]) -> None:
-        """Run all calls. Raises the exception of a failed call at once."""
+        """Run all calls. Raises the exception of a failed call immediately."""
         await asyncio.gather(*(self._work(call) for _ in range(self._n_workers)))
 
     async def _work(self, call: Callable[[Item], Awaitable[Result]]) -> None:

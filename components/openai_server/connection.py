@@ -131,7 +131,7 @@ class Connection:
             # aiohttp's texts contain reprs of objects
             is_before_reply = isinstance(error, aiohttp.ServerDisconnectedError) and isinstance(error.message, str)
             hint = ", or it expects https://" if is_plain and is_before_reply else ""
-            text = f"the server closed the connection before its reply was whole{hint}"
+            text = f"the server closed the connection before its reply was complete{hint}"
         if is_before_reply and await self._is_encrypted():
             return Encrypted("it broke the connection, and accepts TLS")
         return Disconnected(text)

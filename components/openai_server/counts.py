@@ -11,8 +11,8 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True)
 class CountedAt:
-    """The places of token counts in a server's replies. A reply without any of `marks` comes from a proxy, not from a
-    model.
+    """Fields of a server's replies that hold token counts. A reply without any of `marks` comes from a proxy, not from
+    a model.
 
     `total` counts all tokens. Gemini and xAI count thoughts only there, and servers of embeddings may have no other
     count.

@@ -37,7 +37,7 @@ class Account:
 
     @property
     def name(self) -> str:
-        """Identity of the account: attempts with equal names count together, even if their limits differ."""
+        """Identity of the account: attempts with equal names share the limits, even if their limits differ."""
         return f"{self.host} {self.model} {self.api_key_env}"
 
     @property

@@ -51,7 +51,7 @@ _received: ContextVar[ReceivedReplies] = ContextVar("received", default=UnsavedR
 
 
 def current_received() -> ReceivedReplies:
-    """Return the place for results of the current context."""
+    """Return the store for results of the current context."""
     return _received.get()
 
 

@@ -91,7 +91,7 @@ class Session:
         return Reply(content, time.perf_counter() - started)
 
     async def _enter(self, attempt: Attempt) -> int:
-        """Wait until the attempt may be sent, and return how many are under way then."""
+        """Wait until the attempt may be sent, and return the number of requests in flight."""
         window = self.breaker.health.window
         async with self.turn:
             while not self.breaker.is_open:

@@ -48,7 +48,7 @@ class Window:
         return self._n_under_way < (min(limit, self.refusals.safe_limit) if was_refused else limit)
 
     def enter(self) -> int:
-        """Count a request that is sent, and return how many are under way now."""
+        """Count a request that is sent, and return the number in flight."""
         with self._lock:
             self._n_under_way += 1
             return self._n_under_way

@@ -15,7 +15,7 @@ _NOT_READ = "the built-in pipeline does not read it"
 class BuiltIn:
     """The default: the retriever, the prompt, the language model and the other components of the cell answer.
 
-    It is asked nothing itself. All its requests end as NOT_ASKED. Its fields are not read. They are the fields of the
+    It is never called. All its requests end as NOT_ASKED. Its fields are not read. They are the fields of the
     other pipelines, so that one sweep can set them and also have built-in cells.
     """
 

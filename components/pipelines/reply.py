@@ -1,6 +1,6 @@
 """The reply of a custom pipeline: an answer, and optionally its passages, its usage and its seconds.
 
-Nothing in a reply is believed before it is checked. A reply that breaks the contract is a failed request.
+Replies are untrusted: every field is validated before it is used. A reply that breaks the contract is a failed request.
 """
 
 import json

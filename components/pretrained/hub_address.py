@@ -26,7 +26,10 @@ def hub_problems() -> list[str]:
     It quotes part of such an address, which may be part of a password. It reads all proxies, whichever it uses.
     """
     if not _is_readable(hub_endpoint()):
-        return [f"the environment's {ENDPOINT} is not a usable address, expected one such as {HUB}, without a password"]
+        return [
+            f"the environment variable {ENDPOINT} is not a usable address, expected one such as {HUB}, without a "
+            "password"
+        ]
     proxies = getproxies()
     if is_offline() or proxies.get("no", "").strip() == "*":
         return []

@@ -122,7 +122,7 @@ class _Reader:
             raise ComponentError(
                 f"pooling: got late, but model {name!r} has "
                 f"{'a slow tokenizer' if pooling else 'a custom pooling'}, expected a transformer with a single "
-                "pooling and a fast tokenizer, which knows the places of tokens"
+                "pooling and a fast tokenizer, which knows the character offsets of tokens"
             )
         self._pooling = pooling
         self._before, self._after = self._surroundings(prefix)

@@ -61,7 +61,7 @@ class DatasetOverSource(Dataset, Protocol):
 def separate_source(dataset: Dataset) -> Source | None:
     """Return the source of a data set whose documents are loaded separately, None if its `load` reads them.
 
-    A class that defines `load` and inherits `load_over` changed what is loaded, so its `load` counts.
+    A class that defines `load` and inherits `load_over` changed what is loaded, so its `load` is used.
     """
     if not isinstance(dataset, DatasetOverSource):
         return None

@@ -84,7 +84,9 @@ class SpanTexts(LazySequence[str]):
 
 @dataclass(frozen=True)
 class Words:
-    """Words of a text with their places: `start`, `end` int32[n_words], each non-decreasing; words may overlap."""
+    """Words of a text with their character spans: `start`, `end` int32[n_words], each non-decreasing; words may
+    overlap.
+    """
 
     words: Sequence[str]
     start: NDArray[np.int32]

@@ -134,7 +134,7 @@ class Hits:
 class HitOrder:
     """An order of the hits of one query by a language model.
 
-    `order` lists their places in the previous ranking, best first, each once. `unread` says why a reply could not be
+    `order` lists their positions in the previous ranking, best first, each once. `unread` says why a reply could not be
     parsed, `failed` why a request failed; "" if neither happened. The hits of such a request keep their order.
     """
 

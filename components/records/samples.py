@@ -65,7 +65,7 @@ class Sample:
     """One item of a benchmark. Fields that its benchmark does not provide are empty.
 
     - `subset`: a path such as "read/qa_1doc". Every prefix of it is also a subset of the results.
-    - `topic`, `task`: slugs (ASCII, safe in file and metric names) or None. Together they are a cell of the topic x
+    - `topic`, `task`: slugs (ASCII, safe in file and metric names) or None. Together they name a field of the topic x
       task matrix.
     - `references`: reference answers; empty if a benchmark has only gold documents.
     - `query`: a text to search for instead of the question.

@@ -11,8 +11,8 @@ _KINDS = ("ForSequenceClassification", "ForCausalLM")
 def require_one_score(model: str, network: Any, n_scores: int) -> None:
     """Raise ComponentError for a transformers model that was not trained to rerank.
 
-    transformers would give a model without a head random weights, with a log message only. Of several scores, one would
-    be used for all.
+    transformers would give a model without a head random weights, with a log message only. A model with several scores
+    would have one of them used for all.
     """
     architecture = next(iter(network.config.architectures or ()), "model of unknown kind")
     if not architecture.endswith(_KINDS):

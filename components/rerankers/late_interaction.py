@@ -14,7 +14,8 @@ from components.records import Passages
 
 @dataclass(frozen=True)
 class LateInteraction:
-    """ColBERT's score: the mean over the query's tokens of the largest inner product with a token of the chunk.
+    """Scores by ColBERT's late interaction: the mean over the query's tokens of the largest inner product with a token
+    of the chunk.
 
     For BGE-M3 it equals FlagEmbedding's `colbert_score`. Scores are in [-1, 1], and 0 for a blank query or chunk. It
     scores `depth` hits per query. In a sweep, all chunks of the corpus are encoded once, and the encodings are cached

@@ -19,7 +19,7 @@ Rows = NDArray[np.int32] | NDArray[np.int64]
 
 @dataclass(frozen=True)
 class LexicalCoverage:
-    """The IDF-weighted share of the query's distinct terms that the chunk contains.
+    """Scores a chunk by the IDF-weighted share of the query's distinct terms that it contains.
 
     It is mixed with the share of the query's distinct bigrams (pairs of consecutive terms) by `bigram_weight`. Scores
     are in [0, 1]. Unlike BM25 it does not reward repetition, but depends on word order. It scores `depth` hits per

@@ -39,7 +39,7 @@ class Listwise:
     JSON object with a list `ranking`, or a chain such as [2] > [1]. Hits that it leaves out follow the others in their
     previous order. A reply that names a hit twice, or an unknown hit, is unreadable: the request is repeated with
     `reminder`, up to `max_attempts` attempts in total. After that, the order in this window stays. After a failed
-    request, the query keeps the order that it had by then.
+    request, the query keeps its current order.
     """
 
     llm: LLM

@@ -48,7 +48,7 @@ class ByTerms:
 class ByEncodedVector:
     """Nearest chunks by an encoder's vectors of whole texts (an EncodedDenseArm).
 
-    Of the three outputs of `encoder`, only the vectors of texts are read. `vector_index` searches the vectors of
+    Only the text vectors are read, one of the three outputs of `encoder`. `vector_index` searches the vectors of
     chunks.
     """
 

@@ -9,7 +9,7 @@ from components.retrievers.arms import ByEmbedding, depth_problems
 
 @dataclass(frozen=True)
 class Dense:
-    """The `depth` nearest chunks by embedding, independent of top_k.
+    """Finds the `depth` nearest chunks by embedding, independent of top_k.
 
     `fusion` is needed only for an expander with several queries per sample.
     """

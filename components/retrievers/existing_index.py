@@ -84,7 +84,7 @@ class ExistingIndex:
         if VECTOR not in self.template and QUERY not in self.template:
             problems.append(f"{field}: has neither {VECTOR} nor {QUERY}; every question would find the same")
         if TOP_K not in self.template:
-            problems.append(f"{field}: has no {TOP_K}, the number of hits that are wanted (retriever.depth)")
+            problems.append(f"{field}: has no {TOP_K}, the number of hits to return (retriever.depth)")
         return problems
 
     def hit(self, text: object, an_id: object, document: object) -> IndexedText:
@@ -171,7 +171,7 @@ def fill_template(template: Json, query: str, vector: Sequence[float] | None, to
 
 
 def get_value(record: object, path: str) -> object:
-    """Return the value at a path of names such as "metadata.source"; a name with dots counts first.
+    """Return the value at a path of names such as "metadata.source"; a name that itself contains dots is tried first.
 
     None if the record has no such value, or `path` is "".
     """

@@ -9,7 +9,7 @@ from components.retrievers.arms import ByGraph, depth_problems
 
 @dataclass(frozen=True)
 class GraphSearch:
-    """The `depth` best chunks of a graph of facts, which `extractor` reads from each chunk.
+    """Finds the `depth` best chunks in a graph of facts, which `extractor` reads from each chunk.
 
     `fusion` is needed only for an expander with several queries per sample. Source: Gutiérrez et al. 2025, "From RAG to
     Memory: Non-Parametric Continual Learning for Large Language Models" (HippoRAG 2).

@@ -9,7 +9,7 @@ from components.retrievers.arms import ByEmbedding, ByTerms, depth_problems, wei
 
 @dataclass(frozen=True)
 class Hybrid:
-    """Both searches at `depth`, fused by chunk. The dense ranking comes first."""
+    """Runs both searches at `depth` and fuses their hits by chunk. The dense ranking comes first."""
 
     embedder: Embedder
     vector_index: VectorIndex

@@ -17,7 +17,7 @@ from components.retrievers.arms import (
 
 @dataclass(frozen=True)
 class LateInteractionSearch:
-    """The `depth` best chunks by ColBERT's score over the token vectors of an encoder.
+    """Finds the `depth` best chunks by ColBERT's score over the token vectors of an encoder.
 
     Without `candidates` it compares each query with all chunks, which suits small corpora. With candidates, by any
     name, it ranks the union of their first `depth` hits. `fusion` is needed only for an expander with several queries

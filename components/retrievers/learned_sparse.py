@@ -9,7 +9,7 @@ from components.retrievers.arms import ByTokenWeights, depth_problems
 
 @dataclass(frozen=True)
 class LearnedSparse:
-    """The `depth` best chunks by the weights of tokens that an encoder gives to both query and chunk.
+    """Finds the `depth` best chunks by the token weights that an encoder gives to query and chunk.
 
     `fusion` is needed only for an expander with several queries per sample.
     Source: Formal et al. 2021, "SPLADE: Sparse Lexical and Expansion Model for First Stage Ranking".

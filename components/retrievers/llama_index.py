@@ -13,7 +13,7 @@ from components.user_code.llama_index import engine_problems, engine_searching
 class LlamaIndexRetriever(CalledRetriever):
     """A retriever or a query engine at `engine`, such as my_app.engine:retriever, or a function that returns one.
 
-    Of a query engine, the retrieval and its postprocessors are used. The retriever decides how many nodes it finds.
+    For a query engine, its retrieval and postprocessors are used. The retriever decides how many nodes it finds.
     `parameters` are arguments of the function. See `CalledRetriever` for failures.
     """
 

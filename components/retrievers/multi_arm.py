@@ -22,7 +22,7 @@ SearchArm = DenseArm | SparseArm | EncodedDenseArm | EncodedSparseArm | LateInte
 
 @dataclass(frozen=True)
 class MultiArm:
-    """Searches at `depth`, each with a separate embedder or index, fused by `rule`.
+    """Runs searches at `depth`, each with a separate embedder or index, and fuses them by `rule`.
 
     `weights` are given by the name of a search, and default to 1. A search with weight 0 is left out. The weights are
     passed to the rule, and the rule itself must have no weights.

@@ -22,8 +22,8 @@ class Oracle:
     prompt or model.
 
     The gold units take turns, higher grades first. In each turn a unit adds the chunk with most of its uncovered
-    characters, until it is covered. Of several alternatives, the shortest with the highest grade takes part, and the
-    others come last. Samples without gold in the corpus have no hits.
+    characters, until it is covered. Among alternatives, the shortest with the highest grade takes part, and the others
+    come last. Samples without gold in the corpus have no hits.
     """
 
     depth: int = 100

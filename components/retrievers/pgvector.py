@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _SHOWN_CHARACTERS = 300
 _CONNECT_TIMEOUT_S = 10
 _QUOTED = re.compile(r"'(?:[^']|'')*'")
-_UNESCAPED = "its password may have signs such as @ or /. Write them in percent-encoding, e.g. @ as %40."
+_UNESCAPED = "its password may contain characters such as @ or /. Percent-encode them, e.g. @ as %40."
 _UNKNOWN_PARAMETER = re.compile(r'invalid URI query parameter: "([a-z_]{1,30})"')
 _OTHER_SCHEME = re.compile(r"(?!postgres(?:ql)?://)(?:jdbc:)?[a-z]{1,20}(?:\+[a-z0-9]{1,20})?://")
 _PARAMETERS = {VECTOR: "%(vector)s", QUERY: "%(query)s", TOP_K: "%(top_k)s"}

@@ -14,7 +14,7 @@ class PythonRetriever(CalledRetriever):
     """A function `call`, such as my_app.search.find, that searches for a query. Its package must be in `run.plugins`.
 
     It is called as `find(query, **parameters)`. If it has a parameter `top_k`, it also gets `depth`, the number of hits
-    wanted. It returns texts, or records with `text`, best first. See `CalledRetriever` for failures.
+    to return. It returns texts, or records with `text`, best first. See `CalledRetriever` for failures.
     """
 
     call: str = field(metadata=naming_user_code("the function"))

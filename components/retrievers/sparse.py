@@ -9,7 +9,7 @@ from components.retrievers.arms import ByTerms, depth_problems
 
 @dataclass(frozen=True)
 class Sparse:
-    """The `depth` best chunks by shared terms, independent of top_k.
+    """Finds the `depth` best chunks by shared terms, independent of top_k.
 
     `fusion` is needed only for an expander with several queries per sample.
     """

@@ -15,7 +15,7 @@ from components.retrievers.arms import (
 
 @dataclass(frozen=True)
 class ThreeWay:
-    """Three rankings at `depth`, fused by chunk: by vectors of whole texts, by weights of shared tokens, and by late
+    """Fuses three rankings at `depth` by chunk: by vectors of whole texts, by weights of shared tokens, and by late
     interaction between token vectors. The encoder reads every chunk once for all three.
 
     Late interaction reranks the hits of the other two. With `exhaustive` it searches all chunks, which needs a product

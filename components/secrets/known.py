@@ -280,7 +280,7 @@ def _secrets_in_address(address: str) -> Iterator[str]:
 
 
 def _parts_of_password(rest: str) -> list[str]:
-    """Return the parts of a password with unescaped signs.
+    """Return the parts of a password with unescaped characters.
 
     A library that ends the password at such a sign takes the rest for the host or the port, and quotes it. The host
     after an @ is not a secret: in a list of addresses, and with a slash in the password, only the text before the first

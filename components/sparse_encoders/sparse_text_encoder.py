@@ -21,7 +21,7 @@ from components.records import Passages
 
 @dataclass(frozen=True)
 class SparseTextEncoder:
-    """The token weights of `SparseEncoder.encode_query` and `encode_document`. Equal texts are encoded once; blank
+    """Computes token weights by `SparseEncoder.encode_query` and `encode_document`. Equal texts are encoded once; blank
     texts have no weights.
 
     `model` is a hub id with its commit as `revision`, or a local folder with revision "". Code from the model's folder

@@ -49,7 +49,7 @@ def best_cells(scores: SampleScores, *, larger_is_better: bool, alpha: float, n_
     although no cell was named beforehand.
 
     The test compares each cell's largest deficit with the largest difference between any two cells by chance. It draws
-    that difference by sign changes and by a studentised bootstrap (see `chance`), and takes the larger p. Cells that
+    that difference by sign changes and by a studentized bootstrap (see `chance`), and takes the larger p. Cells that
     are further behind than chance explains are set aside. The rest are tested again among themselves, until no more
     cells are set aside. If a stratum has a single cluster, standard errors are unknown, and sign changes alone decide.
     Source: the model confidence set of Hansen, Lunde & Nason 2011, Econometrica 79(2), with the statistic T_R. All
@@ -100,7 +100,7 @@ def within_standard_error(cells: Contributions) -> NDArray[np.bool_]:
 
 def _measures(cells: Contributions, n_resamples: int, n_redrawn: int, seed: int) -> list[BestMeasure]:
     by_sign_changes = _SignChanges(cells, n_resamples, seed)
-    if not chance.can_be_studentised(cells):
+    if not chance.can_be_studentized(cells):
         return [by_sign_changes]
     return [by_sign_changes, _Redraws(cells, n_redrawn, seed)]
 

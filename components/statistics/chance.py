@@ -4,14 +4,14 @@ Sign changes swap the two cells in a random half of the clusters, and divide eac
 error. This is exact if the cells are interchangeable, however few or unequal the clusters are. It is wrong if the
 differences are skewed: the two cells are then equal on average, but not interchangeable.
 
-A studentised bootstrap draws clusters with replacement, and divides each drawn difference by its own standard error. It
+A studentized bootstrap draws clusters with replacement, and divides each drawn difference by its own standard error. It
 follows the skewness of the differences. If two cells differ in few clusters, the bootstrap draws only from these, so
 that their number stays constant. The heavier of its two tails counts twice, because the test does not know from which
 tail the data come.
 
 Neither way sees a tail that the data lack. `floors` bounds p-values from below for this case.
 
-Source: Hall 1992, "The Bootstrap and Edgeworth Expansion", chapter 3 (studentising). Canay, Romano & Shaikh 2017,
+Source: Hall 1992, "The Bootstrap and Edgeworth Expansion", chapter 3 (studentizing). Canay, Romano & Shaikh 2017,
 Econometrica 85(3) (sign changes of few clusters). Davison & Hinkley 1997, "Bootstrap Methods and their Application",
 section 2.7 (metrics of a corpus, by linear approximation).
 """
@@ -41,7 +41,7 @@ _NO_SPREAD = 1e-6
 """Share of the sum of squares below which a remainder may be a rounding error."""
 
 
-def can_be_studentised(cells: Contributions) -> bool:
+def can_be_studentized(cells: Contributions) -> bool:
     """Return True if the bootstrap applies: standard errors are known, and the clusters are few enough to need it."""
     return cells.has_spread and cells.n_clusters <= _MAX_STUDENTISED_CLUSTERS
 

@@ -48,7 +48,7 @@ class Contrasts:
     floors: NDArray[np.float64]
 
     def select(self, places: Sequence[int]) -> "Contrasts":
-        """Return the contrasts at these places."""
+        """Return the contrasts at these indices."""
         at = np.asarray(places, dtype=np.int64)
         measures = tuple(
             DistanceMeasure(measure.sizes[at], measure.drawn[:, at], measure.unit[at]) for measure in self.measures
@@ -116,7 +116,7 @@ def contrasts(cells: Contributions, weights: NDArray[np.float64], n_draws: int, 
     as_one = np.divide(chance.errors_as_one_stratum(combined), errors, where=errors > 0.0, out=np.ones(len(errors)))
     swapped = chance.resample_signs(combined, swaps(combined.n_clusters, n_draws, seed))
     measures = [DistanceMeasure(chance.observed_sizes(combined), swapped, as_one)]
-    if chance.can_be_studentised(combined):
+    if chance.can_be_studentized(combined):
         redrawn = chance.resample_clusters(combined, list(counts(combined.n_clusters, n_draws, seed)))
         measures.append(DistanceMeasure(chance.distances(combined), redrawn, np.ones(len(errors))))
     floors = chance.floors(combined)
@@ -145,7 +145,7 @@ def best_levels(ahead: NDArray[np.float64], differences: Contrasts) -> NDArray[n
 
 
 def _pair_numbers(n_levels: int) -> NDArray[np.int64]:
-    """Return the place of each pair of levels among `pairs`, int64[n_levels, n_levels]; the number of pairs on the
+    """Return the index of each pair of levels in `pairs`, int64[n_levels, n_levels]; the number of pairs on the
     diagonal.
     """
     numbers = np.full((n_levels, n_levels), n_levels * (n_levels - 1) // 2)

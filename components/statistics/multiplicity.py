@@ -30,7 +30,7 @@ def benjamini_hochberg(p: ArrayLike) -> NDArray[np.float64]:
     If tests with an adjusted p of at most alpha are called findings, on average at most a share alpha of the findings
     is false (0 if there are no findings). This holds for independent p-values and for positively dependent ones.
     Without true differences, the probability of any finding is therefore at most alpha. NaN marks a test without a
-    p-value. It stays NaN and does not count.
+    p-value. It stays NaN and is not counted in the family.
     Source: Benjamini & Hochberg 1995; Benjamini & Yekutieli 2001, Annals of Statistics 29(4) (positive dependence).
     """
     raw = np.asarray(p, dtype=np.float64)

@@ -41,7 +41,7 @@ class Comparison:
 class PairedTest:
     """Comparison of cells on the same samples. Equal input gives equal p-values, because all draws follow from `seed`.
 
-    The two-sided p-value is the larger of two: how often sign changes and how often a studentised bootstrap give a
+    The two-sided p-value is the larger of two: how often sign changes and how often a studentized bootstrap give a
     difference at least as large (see `chance` for their conditions). Both count the data as one of the resamples, so p
     is never below 1 / (n_resamples + 1). Few differing clusters bound p from below as well (`chance.floors`). If a
     stratum has a single cluster, standard errors are unknown, and sign changes alone decide.
@@ -70,7 +70,7 @@ class PairedTest:
             chance.errors_as_one_stratum(differences), errors, where=errors > 0.0, out=np.ones(len(errors))
         )
         by_chance = [swapped * as_one]
-        if chance.can_be_studentised(differences):
+        if chance.can_be_studentized(differences):
             draws = list(counts(differences.n_clusters, self.n_resamples, self.seed))
             redrawn = chance.resample_clusters(differences, draws)
             p = np.maximum(p, _p(chance.distances(differences), redrawn))

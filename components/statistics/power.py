@@ -24,7 +24,7 @@ def critical_range(n_cells: int, df: float, alpha: float) -> float:
     """Return the value that the largest difference between any two of `n_cells` equally good cells exceeds with
     probability `alpha`.
 
-    It is the studentised range for normal noise, in standard errors of a difference. For two cells it equals
+    It is the studentized range for normal noise, in standard errors of a difference. For two cells it equals
     `critical_value`.
 
     Source: Tukey 1953. The value is too large, never too small, if differences have unequal standard errors (Hayter

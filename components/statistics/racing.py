@@ -45,7 +45,7 @@ Floats = NDArray[np.float64]
 class RaceRules:
     """The error rate of a race, the loss that it accepts, and its looks.
 
-    With probability 1 - `alpha`, the winner of the full run is not stopped. Of several winners with equal sums, each is
+    With probability 1 - `alpha`, the winner of the full run is not stopped. If several winners have equal sums, each is
     stopped with probability `alpha` at most, so at least one finishes with probability 1 - `alpha`. With a `margin`,
     the best cell that is not stopped is at most `margin` worse than the winner. The first look is after `first_look`
     samples.

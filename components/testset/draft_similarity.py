@@ -48,7 +48,7 @@ class ComparedQuestions:
 
 
 def comparison_form(draft: Draft) -> ComparedQuestions:
-    """Return the compared parts of a draft in folded form: width, case and punctuation do not count."""
+    """Return the compared parts of a draft in folded form: width, case and punctuation are ignored."""
     before = "\n".join(turn.question for turn in draft.history)
     earlier, question = tokens(before), tokens(draft.question)
     is_text = draft.kind not in ASKED

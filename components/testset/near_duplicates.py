@@ -27,7 +27,7 @@ class NearDuplicates:
 
     A question about 2019 does not repeat one about 2020, nor does a question about one company repeat one about
     another: if both questions have content words that the other lacks, they ask about different things. Questions that
-    are equal word for word are duplicates, whatever their references. Texts to continue, summarise or correct are
+    are equal word for word are duplicates, whatever their references. Texts to continue, summarize or correct are
     compared only by their parts.
     """
 

@@ -13,7 +13,7 @@ _WORD = 2
 
 
 def tokens(text: str) -> list[str]:
-    """Return the tokens in order, in the form used to compare answers: width, case and punctuation do not count."""
+    """Return the tokens in order, in the form used to compare answers: width, case and punctuation are ignored."""
     return _TOKEN.findall(form_to_search(text))
 
 

@@ -1,6 +1,6 @@
 """The form in which facts of an answer are searched, with one spelling for amounts of money and dates.
 
-Numbers match as whole numbers. A currency, a percent sign or a unit next to a number does not count, because a
+Numbers match as whole numbers. A currency, a percent sign or a unit next to a number is ignored, because a
 reference may leave the unit to its question while the answer states it.
 """
 

@@ -1,4 +1,4 @@
-"""Tables in texts with HTML: their places, and the texts of their rows."""
+"""Tables in texts with HTML: their spans, and the texts of their rows."""
 
 import re
 from collections.abc import Sequence

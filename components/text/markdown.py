@@ -1,4 +1,4 @@
-"""Blocks of a Markdown text (headings, tables and others), with their places."""
+"""Blocks of a Markdown text (headings, tables and others), with their spans."""
 
 import re
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def may_have_headings(text: str) -> bool:
 
 
 def blocks(text: str) -> list[Block]:
-    """Return the outermost blocks in order. White space between them belongs to none."""
+    """Return the outermost blocks in order. Whitespace between them belongs to none."""
     starts = _line_starts(text)
     tokens = _parser().parse(text)
     outermost = []

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 
 def markdown_row(cells: Iterable[str]) -> str:
-    """Return one line of a table. White space in cells becomes single spaces, and "|" is escaped."""
+    """Return one line of a table. Whitespace in cells becomes single spaces, and "|" is escaped."""
     written = [" ".join(cell.split()).replace("|", r"\|") for cell in cells]
     return f"| {' | '.join(written)} |"
 

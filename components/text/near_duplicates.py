@@ -38,7 +38,7 @@ def count_near_duplicates(texts: Sequence[str], threshold: float = THRESHOLD) ->
     """Return the number of texts for which another text has at least this Jaccard similarity.
 
     It is never too high. It is too low if similar texts share no bucket, or are more than 8 texts apart in it. Texts
-    shorter than a shingle do not count.
+    shorter than a shingle are ignored.
     """
     similar: set[int] = set()
     similarity = _Similarities(texts)

@@ -15,7 +15,7 @@ _NONE = Origins(_NO_ROW, _NO_ROW, _NO_ROW, _NO_ROW, _NO_ROW, _NO_ROW.astype(bool
 
 
 def identity_origins(chunks: Spans) -> ChunkOrigins:
-    """Return the origins of chunks of unrefined texts: each chunk comes from its own place."""
+    """Return the origins of chunks of unrefined texts: each chunk is its own origin."""
     return ChunkOrigins(chunks.document, chunks.start, chunks.end, chunk=np.arange(len(chunks), dtype=np.int32))
 
 
@@ -71,7 +71,7 @@ def find_refined_spans(document: int, start: int, end: int, origins: Origins) ->
 
 
 def _overlaps(places: Spans, origins: Origins) -> tuple[Ints, Ints]:
-    """Return all pairs of a place and a piece that share characters: int64 rows of both, by place, then by piece."""
+    """Return all pairs of a span and a piece that share characters: int64 rows of both, by span, then by piece."""
     # All documents are laid end to end on one number line, so that a single sorted search serves all places.
     longest = int(max(places.end.max(initial=0), origins.end.max(initial=0))) + 1
     base = origins.document.astype(np.int64) * longest

@@ -1,7 +1,7 @@
 """Places of passages in a corpus: exact ones, and near copies.
 
-A near copy has at least 80 % of the passage's characters in one stretch of a document (in runs of 10, ignoring white
-space), and 80 % of its numbers. This is the rule for copies of gold (`components.gold_copies`).
+A near copy has at least 80% of the passage's characters in one stretch of a document (in runs of 10, ignoring white
+space), and 80% of its numbers. This is the rule for copies of gold (`components.gold_copies`).
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _MAX_CANDIDATES = 20
 class SoughtPassage:
     """A passage to locate. `hints` are words for its document (an id, a title), and `start` for its place there.
 
-    They only decide between several places.
+    They only decide between several occurrences.
     """
 
     text: str
@@ -38,10 +38,10 @@ class FoundPlace(NamedTuple):
 
 
 def locate_passages(passages: Sequence[SoughtPassage], documents: Documents) -> list[FoundPlace | None]:
-    """Return the place of each passage, None if no document has it.
+    """Return the span of each passage, None if no document contains it.
 
     Exact places come before near copies, then documents that a hint names, then places at `start`, then the order of
-    the corpus. White space at both ends of a passage does not matter. Every document is read a fixed number of times,
+    the corpus. Whitespace at both ends of a passage does not matter. Every document is read a fixed number of times,
     however many passages there are.
     """
     texts = [passage.text.strip() for passage in passages]
@@ -97,7 +97,7 @@ def _locate(
 
 
 def _find_exact(text: str, document: str, start: int | None) -> int | None:
-    """Return the first place of a text in a document, or the place at or around `start`."""
+    """Return the first occurrence of a text in a document, or the occurrence at or around `start`."""
     if start is not None and 0 <= (at := document.find(text, max(0, start - len(text)))) <= start + len(text):
         return at
     return at if (at := document.find(text)) >= 0 else None

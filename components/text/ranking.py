@@ -76,7 +76,7 @@ def hits_in_order(chunks: Sequence[Sequence[int]]) -> Hits:
 
 
 def scaled_scores(hits: Hits) -> NDArray[np.float64]:
-    """Return scores between 0, for a query's last hit, and 1, for its best one (min-max normalisation).
+    """Return scores between 0, for a query's last hit, and 1, for its best one (min-max normalization).
 
     The result has the shape of the hits. It is 1 for all hits if they have equal scores, and 0 where there is no hit.
     """

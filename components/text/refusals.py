@@ -42,7 +42,7 @@ def is_refusal(answer: str) -> bool:
     """Return True for a text in Chinese or English that says that there is no answer; False for an empty text.
 
     It has fewer than 200 characters and says so in its first 60, or it contains one of `ABSTENTIONS`. Case, width and
-    punctuation do not matter. Only listed wordings in these two languages are recognised.
+    punctuation do not matter. Only listed wordings in these two languages are recognized.
     """
     form = form_to_search(answer)
     if any(contains(form, phrase) for phrase in ABSTENTIONS):

@@ -121,7 +121,8 @@ def segments(passage: str, document: str) -> Iterator[Segment]:
     """Yield the equal characters of a passage and a document, in the order of the passage.
 
     Each shared character of the passage has one place. If the document contains it several times, the place in the
-    longest equal stretch counts, then the earliest. Of runs that repeat endlessly, only the first places are compared.
+    longest equal stretch is used, then the earliest. For runs that repeat endlessly, only the first occurrences are
+    compared.
     """
     compact_passage, compact_document = _compact(passage), _compact(document)
     in_passage, in_document = _shared_runs(_hashes(compact_passage.codes), _hashes(compact_document.codes))
@@ -217,7 +218,7 @@ def _build_table(hashes: Hashes) -> NDArray[np.bool_]:
 
 
 def _find(hashes: Hashes, among: Hashes) -> tuple[Ints, NDArray[np.bool_]]:
-    """Return the place of each hash in `among` (sorted, distinct), and whether it occurs there."""
+    """Return the index of each hash in `among` (sorted, distinct), and whether the hash occurs there."""
     if not len(among):
         return np.zeros(len(hashes), dtype=np.int64), np.zeros(len(hashes), dtype=bool)
     index = np.minimum(np.searchsorted(among, hashes), len(among) - 1)

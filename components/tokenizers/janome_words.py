@@ -29,7 +29,7 @@ class JanomeWords(AnalysedWords):
     languages: ClassVar[tuple[str, ...]] = ("ja",)
 
     def places(self, text: str) -> list[Place]:
-        """Return the places of the words. Words that Janome rewrites, so that the text does not contain them, are left
+        """Return the spans of the words. Words that Janome rewrites, so that the text does not contain them, are left
         out.
         """
         return places_in_order(text, list(_analyser().tokenize(text)))

@@ -31,7 +31,7 @@ class KiwiWords(AnalysedWords):
     languages: ClassVar[tuple[str, ...]] = ("ko",)
 
     def places(self, text: str) -> list[Place]:
-        """Return the places of the morphemes. Of morphemes that share characters, such as contracted endings, the first
+        """Return the spans of the morphemes. If morphemes share characters, such as contracted endings, the first
         counts.
         """
         places: list[Place] = []

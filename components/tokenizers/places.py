@@ -1,4 +1,4 @@
-"""Words identified by their places in a text, as the tokenizers of this folder return them."""
+"""Spans of words in a text, as the tokenizers of this folder return them."""
 
 import re
 from abc import ABC, abstractmethod
@@ -18,11 +18,11 @@ Place = tuple[int, int]
 
 
 class AnalysedWords(ABC):
-    """Base of tokenizers that only need to define the places of words."""
+    """Base of tokenizers that only need to find the spans of words."""
 
     @abstractmethod
     def places(self, text: str) -> list[Place]:
-        """Return the places of the words, in order and without overlaps."""
+        """Return the spans of the words, in order and without overlaps."""
 
     def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
         """Return the words of each text; joined, they equal the text."""
@@ -53,13 +53,13 @@ def _spaced_word() -> "re.Pattern[str]":
 
 
 def slice_words(text: str, places: Sequence[Place]) -> Words:
-    """Return the words at these places."""
+    """Return the words in these spans."""
     bounds = np.array(places, dtype=np.int32).reshape(-1, 2)
     return Words([text[start:end] for start, end in places], bounds[:, 0], bounds[:, 1])
 
 
 def slice_pieces(text: str, places: Sequence[Place]) -> list[str]:
-    """Return the words at places that do not overlap, and the single characters between them; joined, they equal the
+    """Return the words in non-overlapping spans, and the single characters between them; joined, they equal the
     text.
     """
     pieces: list[str] = []
@@ -71,7 +71,7 @@ def slice_pieces(text: str, places: Sequence[Place]) -> list[str]:
 
 
 def places_in_order(text: str, words: Sequence[str]) -> list[Place]:
-    """Return the places of words that occur in the text in this order. Words that the text does not contain are left
+    """Return the spans of words that occur in the text in this order. Words that the text does not contain are left
     out.
     """
     places: list[Place] = []

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import Stemmer
 
 _CODES = {"english": "en", "german": "de", "french": "fr", "spanish": "es"}
-"""Codes of the languages that `detect_language` recognises."""
+"""Codes of the languages that `detect_language` recognizes."""
 _ELISION = re.compile(r"^(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu)['’]")
 
 

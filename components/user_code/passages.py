@@ -1,6 +1,6 @@
 """Passages that code of the user returns: texts, or records with a text and hints where it is.
 
-Nothing in them is believed before it is checked.
+They are untrusted: every field is validated before it is used.
 """
 
 import dataclasses
@@ -25,8 +25,8 @@ class BadReply(ValueError):
 class GivenPassage:
     """A passage that a pipeline used, or that a search found.
 
-    `document_id`, `source` and `start` are hints where the text is. They decide only between equal texts. A place
-    counts if the corpus has the text there, whatever the hints say.
+    `document_id`, `source` and `start` are hints where the text is. They decide only between equal texts. The text must
+    be in the corpus; hints are never trusted over it.
     """
 
     text: str
@@ -61,7 +61,7 @@ def read_fields(value: object, location: str, expected: str) -> Mapping[str, obj
 
 
 def read_text(value: object, location: str) -> str:
-    """Return a string without halves of characters. Raises BadReply for anything else."""
+    """Return a string without unpaired surrogates. Raises BadReply for anything else."""
     if not isinstance(value, str):
         raise BadReply(f"{location}: got {preview(value)}, expected a string")
     return whole_characters(str(value))

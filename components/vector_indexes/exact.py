@@ -88,7 +88,7 @@ def _search_on_cpu(
 def best(
     score: NDArray[np.float32], positions: NDArray[Position], n: int
 ) -> tuple[NDArray[np.float32], NDArray[Position]]:
-    """Return the `n` largest scores of each row and their positions. Of equal scores the first comes first."""
+    """Return the `n` largest scores of each row and their positions. Equal scores keep their order."""
     order = np.argsort(-score, axis=1, kind="stable")[:, :n]
     return np.take_along_axis(score, order, axis=1), np.take_along_axis(positions, order, axis=1)
 

@@ -51,7 +51,7 @@ class Qdrant:
     n_links: int = 16
     ef_construction: int = 100
     ef_search: int = 256
-    base_url: str = runtime_only(_EXAMPLE, "the place of the vectors does not change the hits")
+    base_url: str = runtime_only(_EXAMPLE, "the location of the vectors does not change the hits")
     api_key_env: str = runtime_only("", "a key gives access, and is secret")
     batch_size: int = runtime_only(256, "vectors that are sent together")
     timeout_s: float = runtime_only(60.0, "how long a request may take")

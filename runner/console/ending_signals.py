@@ -40,7 +40,7 @@ class Interrupt:
             raise KeyboardInterrupt
 
     def repeat_lost(self) -> None:
-        """Raise an interrupt again that Python drops because it came within a callback, as during an import.
+        """Raise an interrupt again if Python dropped it because it arrived in a callback, as during an import.
 
         Otherwise the command would go on.
         """
@@ -60,7 +60,7 @@ class Interrupt:
 
 @contextmanager
 def replaced_interrupts() -> Iterator[None]:
-    """Raise KeyboardInterrupt for an error that took its place: a block that an interrupt ended failed to clean up."""
+    """Raise KeyboardInterrupt instead of an error that masked it: the interrupted block failed while it cleaned up."""
     try:
         yield
     except Exception as error:

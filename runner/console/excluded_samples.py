@@ -18,6 +18,8 @@ _WORDS: Mapping[str, str] = {
 
 
 def excluded_texts(n_by_reason: Mapping[str, int], omitted: Iterable[str] = ()) -> list[str]:
-    """Return, for example, ["10 without gold"]. An unknown reason stands for itself. `omitted` reasons are missing."""
+    """Return, for example, ["10 without gold"]. Unknown reasons are shown as they are. Reasons in `omitted` are left
+    out.
+    """
     left_out = set(omitted)
     return [f"{n:,} {_WORDS.get(reason, reason)}" for reason, n in n_by_reason.items() if reason not in left_out]

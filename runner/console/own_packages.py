@@ -57,7 +57,7 @@ def mark_command() -> None:
 def add_working_directory() -> None:
     """Add the working directory to the end of the path of a command, because the user named packages.
 
-    Until then it is not on the path: libraries try to import optional packages, which a stranger's folder may contain.
+    Until then it is not on the path: libraries try to import optional packages, which an untrusted folder may contain.
     """
     if not _is_command or sys.flags.safe_path:
         return

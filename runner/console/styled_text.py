@@ -31,7 +31,7 @@ def prose(*pieces: str) -> Prose:
 
 
 def count_decimals(values: Iterable[float | None]) -> int:
-    """Return the number of decimals: four for scores, one for lengths and counts, which reach 10 and more."""
+    """Return the number of decimals: one if any value is 10 or more, as for lengths and counts, else four."""
     return 1 if max((abs(value) for value in values if value is not None), default=0.0) >= 10 else 4
 
 

@@ -30,10 +30,10 @@ _BATCH_S = 1.0
 """Seconds for which the answers of a stand-in are collected before they are stored together."""
 
 _WAIT_S = 0.2
-"""Seconds between two looks for replies that another process has requested."""
+"""Seconds between checks for replies that another process has requested."""
 
 _WARN_AFTER_WAITS = 10
-"""Looks without a claim before a warning names the other process."""
+"""Checks without a claim before a warning names the other process."""
 
 Report = Callable[[int, int], None]
 """Callback for the progress of a long stage. Takes (done, all)."""
@@ -253,8 +253,9 @@ def is_language_model(llm: LLM) -> bool:
 def replies_key(llm: LLM, purpose: str) -> str:
     """Return the key of a model's replies for one purpose ("answers", or the metric of a judge).
 
-    A user's language model costs money: only the code that it reaches counts, so that an edit elsewhere in its package
-    does not repeat paid requests. A stand-in costs nothing: its whole package counts, as in all other stages.
+    A user's language model costs money: its key covers only the code that it reaches, so that an edit elsewhere in its
+    package does not repeat paid requests. A stand-in costs nothing: its key covers its whole package, as in all other
+    stages.
     """
     return hash_description([purpose, describe(llm, code_of=model_code if is_language_model(llm) else package_code)])
 

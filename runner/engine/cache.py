@@ -17,7 +17,7 @@ class Cache:
     """Decoded results, bounded by bytes. The least recently used are dropped first, but the last two always stay."""
 
     def __init__(self, max_bytes: int = 256 << 20, always: Sequence[StoredResult] = ()) -> None:
-        """Reserve additional room for the decoded results of `always`."""
+        """Raise the limit by the decoded size of the results in `always`, which all stages of the run read."""
         self._max_bytes = max_bytes + sum(entry.n_bytes for entry in always) * _DECODED_PER_STORED
         self._results: OrderedDict[str, tuple[object, int]] = OrderedDict()
         self._n_bytes = 0

@@ -70,8 +70,8 @@ def installed_versions() -> dict[str, str]:
 def changed_versions(stored: Mapping[str, str]) -> dict[str, str]:
     """Return the packages whose installed version differs from `stored`, with their versions in `stored`.
 
-    For Python, only the first two numbers count. A package that is not installed here is left out, because it cannot
-    compute the result again.
+    For Python, only major and minor versions are compared. A package that is not installed here is left out, because it
+    cannot compute the result again.
     """
     here = {name: version for name, version in _all_versions().items() if name not in _NO_RESULTS}
     different = {name: then for name, then in stored.items() if here.get(name, then) != then}

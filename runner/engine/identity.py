@@ -24,7 +24,7 @@ def describe(value: object, *, without: Collection[str] = (), code_of: CodeOf = 
     """Return a JSON value that identifies `value`.
 
     A component is described by its class, version and meaningful fields. A user's component also includes the code of
-    its package, because users need not raise a version after an edit. The order of a mapping counts, because prompts
+    its package, because users need not raise a version after an edit. The order of a mapping matters, because prompts
     write metadata in that order.
 
     Three sorts of fields are left out: runtime-only fields, fields added later that have their default, and the fields
@@ -86,7 +86,9 @@ def _hash_content(component: object) -> str:
 
 
 def _names_folder(component: object, field: str) -> bool:
-    """Return True if the field of one of our components names a model's folder. Its content counts, not its path."""
+    """Return True if the field of one of our components names a model's folder. The key then contains its content hash
+    instead of its path.
+    """
     return field in FOLDER_FIELDS and is_ours(type(component)) and local_folder(getattr(component, field)) is not None
 
 

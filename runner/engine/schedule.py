@@ -29,7 +29,7 @@ from runner.engine.store import Store
 log = logging.getLogger(__name__)
 
 _LOOK_EVERY_S = 0.2
-"""Seconds between two looks for the end of a pause."""
+"""Seconds between checks for the end of a pause."""
 
 GIVEN_UP = "stopped by the user"
 
@@ -234,8 +234,8 @@ class _Schedule:
 class _WaitingStages:
     """Stages that have not started, in groups.
 
-    All stages of a group have the same kind and models and are near to the same place, so they need the same room. Only
-    the first of each group is considered: thousands of ready stages cost no more than one.
+    All stages of a group have the same kind and models and prefer the same worker, so they need the same resources.
+    Only the first of each group is considered: thousands of ready stages cost no more than one.
     """
 
     def __init__(self, order: Sequence[AnyStage], workers: Workers) -> None:

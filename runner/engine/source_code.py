@@ -1,4 +1,4 @@
-"""Hashes of the code of users' classes for keys: after an edit, no result of the earlier code counts.
+"""Hashes of the code of users' classes for keys: after an edit, no result of the earlier code is reused.
 
 Classes of this project need no hash. A test guards their versions, and an update must not discard every cached result.
 """

@@ -166,9 +166,10 @@ class Stage(_Reader, ABC, Generic[T]):
 
     @property
     def shared_received(self) -> tuple[str, str] | None:
-        """Place where the stage shares numbers received from a server with other stages until its result is complete.
+        """Folder in which the stage shares numbers received from a server with other stages until its result is
+        complete.
 
-        A pair: the key of the place, and the key of the stage that deletes it. None if the stage shares nothing: its
+        A pair: the key of that folder, and the key of the stage that deletes it. None if the stage shares nothing: its
         numbers then stay in its workspace until its result is stored.
         """
         return None

@@ -213,7 +213,7 @@ class Worker:
         entry = self._write(
             stage, parts, seconds, partial=partial, synced=run.has_paid or elapsed > _SYNC_ABOVE_S, hidden=run.hidden
         )
-        if not entry.is_new:  # another process was first, and its result stays: ours does not count
+        if not entry.is_new:  # another process was first: its result is kept, and ours is dropped
             return _report_reuse(stage, entry)
         self._cache_unchangeable(stage, result, entry)
         return StageRun(stage.key, stage.kind, elapsed)

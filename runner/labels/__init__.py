@@ -1,1 +1,1 @@
-"""People's labels of answers: reading them, comparing a judge with them, training a judge on them."""
+"""Human labels of answers: reads them, compares a judge with them, and trains a judge on them."""

@@ -64,7 +64,7 @@ def read_claim_labels(file: Path) -> list[LabelledClaim]:
 
 
 _Rows = Iterator[tuple[str, Record, Support | None]]
-"""The place, the fields and the verdict of each labelled claim."""
+"""The location (for errors), the fields and the verdict of each labelled claim."""
 
 
 def _read_jsonl(file: Path) -> _Rows:

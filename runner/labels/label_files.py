@@ -73,7 +73,9 @@ class LabelledItem:
 
 
 def read_labels(file: Path) -> list[LabelledItem]:
-    """Return all items. Raises DataError, which names the place, for an invalid value, and if no item has a label."""
+    """Return all items. Raises DataError, which names the file and line, for an invalid value, and if no item has a
+    label.
+    """
     readers = {".jsonl": _read_jsonl, ".csv": _read_csv, ".json": _read_label_studio}
     if file.suffix.lower() not in readers:
         raise DataError(
@@ -133,7 +135,8 @@ def _read_csv(file: Path) -> Iterator[LabelledItem]:
 def csv_records(
     file: Path, expected: str, *, lists: Sequence[str], texts: Sequence[str]
 ) -> Iterator[tuple[str, Record]]:
-    """Yield the place and the fields of each row. The columns in `lists` are one text, or a JSON list of several.
+    """Yield the location (for errors) and the fields of each row. The columns in `lists` are one text, or a JSON list
+    of several.
 
     Apostrophes that protect cells of `lists` and `texts` from a spreadsheet are removed: see `spreadsheet_cells`.
     Raises DataError for a file that is not CSV. `expected` describes what the file should contain.
@@ -147,7 +150,7 @@ def csv_records(
 
 def _read_label_studio(file: Path) -> Iterator[LabelledItem]:
     """Yield an item for each task, with the grade that most annotations give and the first reason for it. Cancelled
-    annotations do not count.
+    annotations are ignored.
     """
     for number, task in enumerate(as_list(read_json(file, _EXPECTED).value, str(file)), start=1):
         location = f"{file}, task {number}"

@@ -40,7 +40,8 @@ def plain_config(config: DictConfig) -> dict[str, Json]:
 
 
 def fill_open_places(config: DictConfig) -> None:
-    """Fill each place that an option leaves open with the cell's component of that name, unless the user set it.
+    """Fill each field that an option leaves open (`???`) with the cell's component of that name, unless the user set
+    it.
 
     `llm: ???` becomes `${llm}`. If the option itself contained that reference, a component chosen there
     (`+llm@expander.llm=openai`) would be merged with the cell's.
@@ -50,7 +51,7 @@ def fill_open_places(config: DictConfig) -> None:
 
 
 def _open_places(node: Json, above: str = "") -> Iterator[str]:
-    """Yield the dotted places inside groups that have no value yet."""
+    """Yield the dotted paths inside groups that have no value yet."""
     for name, value in node.items():
         if isinstance(value, Mapping):
             yield from _open_places(value, f"{above}{name}.")
@@ -100,7 +101,7 @@ def _named_settings() -> tuple[str, ...]:
 def _shared_fields(group: str) -> list[str]:
     """Return the fields that most classes of a role have; none for a role with a single class.
 
-    A field that an option leaves open ("") does not count. Such fields are paths and names of models, which the option
+    A field that an option leaves open ("") is ignored. Such fields are paths and names of models, which the option
     implies.
     """
     by_class: dict[str, Config] = {}
@@ -120,7 +121,7 @@ def _shared_fields(group: str) -> list[str]:
 
 
 def _select(config: Config, path: str) -> Json:
-    """Return the value at a dotted place. None if the place does not exist, for example after a deletion."""
+    """Return the value at a dotted path. None if the path does not exist, for example after a deletion."""
     value: Json = config
     for name in path.split("."):
         value = value.get(name) if isinstance(value, Mapping) else None

@@ -31,7 +31,7 @@ from runner.results.cell_axes import parse_override_key, parse_place
 CONFIG_FOLDER = ".hydra"
 _NO_VALUE = object()
 _REFERENCE = re.compile(r"\$\{(\w+)(?:\.[^:{}]*)?\}")
-"""An interpolation that names an absolute place, without a resolver or a nested interpolation."""
+"""An interpolation of an absolute path, without a resolver or a nested interpolation."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 The schema describes the files that users write: presets, whole configurations, and options of a group. Nodes may be
 partial, because Hydra merges them with other files. A node with `_target_` has the fields of its class. A node without
-it has fields of any one class that may stand there. Types, defaults and enumerations come from the dataclasses.
+it has the fields of one class that is allowed there. Types, defaults and enumerations come from the dataclasses.
 Descriptions come from the comments of `conf/`, else from the docstrings of fields.
 """
 
@@ -325,7 +325,7 @@ def _field_docstrings(cls: type) -> Mapping[str, str]:
 
 @cache
 def _comments() -> Mapping[tuple[type, str], str]:
-    """Return the comments on fields in `conf/`, by class and field. The first file that has one counts."""
+    """Return the comments on fields in `conf/`, by class and field. The first file that has one is used."""
     classes = {_dotted_path(cls): cls for cls in (*_components(), *_executors())}
     kinds = get_type_hints(Cell)
     comments: dict[tuple[type, str], str] = {}

@@ -125,7 +125,9 @@ def make_grid_sweeper() -> type:  # noqa: C901 - its class counts as one functio
                 self.launcher.setup(hydra_context=hydra_context, task_function=task_function, config=config)
 
         def split_arguments(self, overrides: list[Override], max_batch_size: int | None) -> list[list[list[str]]]:
-            """Return batches of jobs. Hydra expands the values of each axis. The later of two overrides counts."""
+            """Return batches of jobs. Hydra expands the values of each axis. The later of two overrides of one key
+            wins.
+            """
             with _hydra_errors():
                 axes = {override.get_key_element(): self._values(override) for override in overrides}
                 jobs = expand(axes, self._coupled, one_at_a_time=self._one_at_a_time, max_cells=self._max_cells)

@@ -96,7 +96,7 @@ def _one_at_a_time(steps: Sequence[Sequence[Step]]) -> list[list[Step]]:
 
 
 def _sort_overrides(axes: Axes, keys: Sequence[str], overrides: Sequence[str]) -> list[str]:
-    """Sort the overrides of `keys` in the order of the axes. If several set the same place, Hydra uses the last one."""
+    """Sort the overrides of `keys` in the order of the axes. If several set the same key, Hydra uses the last one."""
     by_key = dict(zip(keys, overrides, strict=True))
     return [by_key[key] for key in axes]
 

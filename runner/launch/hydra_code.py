@@ -189,7 +189,7 @@ class _Reader:
 
 
 def _below(place: str, key: object) -> str:
-    """Append a key to a place. Keys may be numbers in YAML."""
+    """Append a key to a configuration path. Keys may be numbers in YAML."""
     return f"{place}.{key}"
 
 

@@ -63,7 +63,7 @@ def try_model(component: object, *, download: bool) -> Trial:
 
 
 def _place(component: object, *, download: bool) -> Iterator[tuple[str, str]]:
-    """Yield the place and size of the model. Raises ComponentError if it is not on this machine."""
+    """Yield the location and size of the model. Raises ComponentError if it is not on this machine."""
     model = str(getattr(component, "model", ""))
     if hasattr(component, "class_path"):
         yield "class", component.class_path  # the class itself locates its model

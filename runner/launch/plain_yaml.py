@@ -12,7 +12,7 @@ def require_plain_yaml(content: bytes) -> None:
     thousands of digits, and aliases that stand for more than a million values. Raises yaml.YAMLError for a text that is
     not YAML.
 
-    Hydra does not recognise a header after a byte-order mark, and copies all that an alias stands for.
+    Hydra does not recognize a header after a byte-order mark, and copies all that an alias stands for.
     """
     if content.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise ValueError("it begins with a byte-order mark, which hides its header. Save it as UTF-8 without one.")

@@ -132,7 +132,7 @@ def _require_computed(cells: Sequence[PlannedCell], metric: str) -> None:
 
 
 def _draw(seed: int, sample: Sample) -> bytes:
-    """Return the place of a sample in the random order. It depends on no other sample."""
+    """Return the sort key of a sample in the random order. It depends on no other sample."""
     return sha256(f"{seed}\0{sample.id}\0{sample.question}".encode("utf-8", "surrogatepass")).digest()
 
 

@@ -64,7 +64,9 @@ class SearchSpace:
         return prod(len(axis.steps) for axis in self.axes)
 
     def overrides(self, point: Point) -> list[str]:
-        """Return the overrides of a cell, in the order of the command: of two for one place, the later one counts."""
+        """Return the overrides of a cell, in the order of the command: if two set the same key, Hydra uses the later
+        one.
+        """
         by_key = dict(self.fixed)
         for axis, index in zip(self.axes, point, strict=True):
             by_key |= dict(zip(axis.keys, axis.steps[index], strict=True))

@@ -158,7 +158,7 @@ def start_sweep(
 
 
 class RunningSweep:
-    """A sweep in progress: the place of its results, and the cells that are done."""
+    """A sweep in progress: the folder of its results, and the cells that are done."""
 
     def __init__(
         self,
@@ -303,7 +303,7 @@ class RunningSweep:
             self._console.print(str(error), style="yellow", markup=False)
 
     def _describe_refusal(self, error: OSError) -> str:
-        """Describe the place that the system refused, with advice."""
+        """Describe the path that the system refused, with advice."""
         cause = error.strerror or str(error)
         path = error.filename2 or error.filename  # if the error names two paths, the second was written
         if path and Path(path).is_relative_to(self._store.root):

@@ -17,7 +17,8 @@ Content = Path | bytes
 """An existing file, or the content of a new one."""
 
 _FOLDERS_AND_BUCKETS = ("", "file", "s3", "r2", "b2", "gs", "wasbs", "abfss")
-"""Schemes of artifacts that may stand in a database of another person: they need credentials for that very place.
+"""Artifact schemes that are acceptable in a database from another person, because they need credentials for exactly
+that location.
 
 Other schemes name servers, which get the artifacts, and some of them MLFLOW_TRACKING_TOKEN.
 """

@@ -53,7 +53,7 @@ def _window_lines(cell: PlannedCell, store: Store) -> Iterator[str]:
         n_tokens = embedder.count_chunk_tokens(texts)
         if limit is not None and len(texts) and n_tokens.max() > limit:
             yield (
-                f"{model_name(embedder)} reads {limit:,} tokens of a document at once: about "
+                f"{model_name(embedder)} reads {limit:,} tokens of a document at a time: about "
                 f"{np.count_nonzero(n_tokens > limit) / len(texts):.0%} of documents are longer, up to "
                 f"{n_tokens.max():,} tokens, judging by {len(texts)} documents. These are read in overlapping windows."
             )

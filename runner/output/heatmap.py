@@ -82,7 +82,7 @@ def find_label(slug: str, labels: Mapping[str, str]) -> str:
 
 
 def draw_notice(name: str, *lines: str) -> bytes:
-    """Return an SVG (UTF-8) that replaces a heat map that is too large: `lines` say why, and where its values are."""
+    """Return an SVG (UTF-8) for a heat map that is too large to draw: `lines` say why, and where its values are."""
     width = _MARGIN * 2 + max(map(text_width, (name, *lines)))
     rows = "".join(f'<text x="{_MARGIN}" y="{52 + i * 18}">{text(line)}</text>' for i, line in enumerate(lines))
     height = 52 + len(lines) * 18

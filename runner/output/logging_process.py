@@ -9,7 +9,7 @@ Standard input has one order per line, as a JSON list:
 At the end, one JSON object is written to standard output. "page" is the address of the logged sweep, and "samples" the
 address of its traces or "". "summary" is a line about the traces or "", and "error" the reason of a failure or "".
 
-If the input ends before "finish", the sweep has died. This process then logs the cells that it has received, and ends
+If the input ends before "finish", the sweep was killed. This process then logs the cells that it has received, and ends
 too.
 """
 

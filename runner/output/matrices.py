@@ -17,7 +17,8 @@ def matrix_files(
 ) -> dict[str, bytes]:
     """Return `matrix_<metric>.csv` for every metric, and `matrix_<metric>.svg` for the metrics in `with_picture`.
 
-    Returns no files for data without topics or tasks. A picture that would be too large says only that.
+    Returns no files for data without topics or tasks. A matrix that is too large to draw gets a notice instead of a
+    picture.
     """
     topics, tasks = _axis(metrics, "topic/", labels), _axis(metrics, "task/", labels)
     files: dict[str, bytes] = {}

@@ -285,7 +285,7 @@ def _appearance(language: str) -> str:
     if language in NAMES:
         return f"look {NAMES[language]}, but these components are made for other languages"
     return (
-        "are in several languages, or in one that we do not recognise, but these components are made for a single "
+        "are in several languages, or in one that we do not recognize, but these components are made for a single "
         "language"
     )
 

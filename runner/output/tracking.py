@@ -95,8 +95,8 @@ class SafeTracker:
     After a successful end, `page` is the address of the logged sweep, and `samples` a line about samples with traces,
     "" if none were requested.
 
-    The tracker only says which folders are complete: `runner.output.logging_process` reads and logs them. That process
-    ends after the current cell if this process dies, and leaves Ctrl-C to this process.
+    The tracker only reports which folders are complete: `runner.output.logging_process` reads and logs them. That
+    process ends after the current cell if this process dies, and leaves Ctrl-C to this process.
     """
 
     def __init__(self, settings: "TrackingSettings", experiment: str, sweep_dir: Path) -> None:

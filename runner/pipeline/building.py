@@ -108,7 +108,7 @@ class CellBuilder:
 
 
 def build_component(node: Mapping[str, Json], expected: type, path: str, plugins: Sequence[str] = ()) -> Built:
-    """Build one component that satisfies the protocol `expected`. `path` is the place of the node.
+    """Build one component that satisfies the protocol `expected`. `path` is the node's path in the configuration.
 
     The node may name classes of this project and of the packages in `plugins` (see `read_plugins`). Raises ConfigError
     with all errors in the node: unknown fields, wrong types, other classes.

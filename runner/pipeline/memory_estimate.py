@@ -16,7 +16,7 @@ from runner.pipeline.search.token_vectors import ChunkTokenVectors
 from runner.pipeline.search.weighed_texts import WeighedChunks
 
 _N_COUNTED = 64
-"""Documents whose tokens are counted; they are from all over the corpus."""
+"""Number of documents whose tokens are counted, spread over the corpus."""
 
 _BYTES = {Dtype.FLOAT32: 4, Dtype.BFLOAT16: 2, Dtype.FLOAT16: 2}
 """Bytes of a parameter."""

@@ -143,8 +143,8 @@ def _duplicate_metrics(scores: Mapping[str, Metric], drop: str) -> list[str]:
 def _bad_names(scores: Mapping[str, Metric]) -> list[str]:
     """Return one message per metric whose name cannot be part of a file, column or page name."""
     return [
-        f"scores.{component}: {type(metric).__name__} names a metric {name!r}, expected letters, digits and signs like "
-        "@, - and _, without /, \\, <, > and control characters, and no dot in front"
+        f"scores.{component}: {type(metric).__name__} names a metric {name!r}, expected letters, digits and characters "
+        "like @, - and _, without /, \\, <, > and control characters, and no dot in front"
         for component, metric in scores.items()
         for name in metric.names
         if not _METRIC_NAME.fullmatch(name)

@@ -27,7 +27,7 @@ def parse_override_key(override: str) -> str:
 
 
 def parse_place(key: str) -> str:
-    """Return the place that a key sets: "judge.llm" of "llm@judge.llm", the key itself without a place."""
+    """Return the configuration path that a key sets: "judge.llm" for "llm@judge.llm". Without "@", it is the key."""
     return key.rpartition("@")[2]
 
 

@@ -92,7 +92,7 @@ class Choice:
 
     @property
     def tokens(self) -> Cost | None:
-        """The cost by which the tokens of cells were compared. None if tokens do not count or are unknown."""
+        """The cost by which the tokens of cells were compared. None if tokens are not compared or are unknown."""
         return _tokens([cell for group in self.near for cell in group], weighs_tokens=self.weighs_tokens)
 
     @property

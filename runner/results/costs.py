@@ -129,7 +129,7 @@ TOKENS = ("tokens", CONTEXT_TOKENS)
 
 
 def cheap_indices(tokens: Sequence[float | None], seconds: Sequence[float | None], noise: Sequence[float]) -> list[int]:
-    """Return the places of the cheap cells.
+    """Return the indices of the cheap cells.
 
     These have the fewest tokens, where hardly more counts as equal. Of these, they are the fastest, where a difference
     that a person does not notice or that `noise` explains counts as equal. Noise is in seconds: see

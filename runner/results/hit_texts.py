@@ -75,7 +75,7 @@ def read_hit_texts(hits: Sequence[Mapping[str, Json]], corpus: CorpusTexts) -> l
 
 
 def read_hits(cell_folder: Path, indices: Sequence[int]) -> list[list[dict[str, Json]]]:
-    """Return the column `retrieved` of the samples at these places of a cell's table.
+    """Return the column `retrieved` of these rows of a cell's table.
 
     Raises DataError if the table cannot be read.
     """

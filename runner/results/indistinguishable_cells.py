@@ -36,7 +36,7 @@ def paired_test(n_cells: int, alpha: float = ALPHA) -> PairedTest:
 
 
 def equal_groups(joined: CommonSamples, *, larger_is_better: bool, first: CellResult | None = None) -> list[list[int]]:
-    """Return the places of the cells in groups with the same values and the same missing samples.
+    """Return the indices of the cells, grouped by equal values and equal missing samples.
 
     The group of `first` comes first, if given. The others follow in the order of their means, best first.
     """

@@ -203,7 +203,7 @@ def is_corpus_metric(folder: Path, metric: str) -> bool:
 
 
 def _overlapping_cells(scored: Sequence[ScoredSamples]) -> tuple[set[int], set[Key]]:
-    """Return the places of the cells that have samples in common with the first one, and these samples."""
+    """Return the indices of the cells that share samples with the first cell, and these samples."""
     valued = [samples.find_valued() for samples in scored]
     common, together = valued[0], {0}
     for index in sorted(range(1, len(scored)), key=lambda index: -len(valued[index])):

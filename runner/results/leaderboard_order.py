@@ -125,7 +125,7 @@ def compute_common_means(cells: Iterable[CellResult], sweep_dir: Path, headline:
 def select_ranked_part(cell: CellResult, headline: str = "") -> CellResult:
     """Return the part of a cell that leaderboards read, because a sweep may have thousands of cells.
 
-    It has the metrics over all samples that leaderboards may show. Of the data set's own subsets, it has the values of
+    It has the metrics over all samples that leaderboards may show. For the data set's own subsets, it has the values of
     metrics that may rank the sweep.
     """
     ranking = _ranking_metrics(cell, headline)

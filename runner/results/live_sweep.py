@@ -31,7 +31,7 @@ PROGRESS, HEARTBEATS, STEERING = "progress.json", ".running", ".steering"
 PAUSE, RESUME, STOP = "pause", "resume", "stop"
 
 KILLED = "KILLED"
-"""State of a sweep whose process ended before it could say so."""
+"""State of a sweep whose process ended without recording it."""
 
 _MAX_BYTES = 1_000_000
 """Bytes of requests that are read. A user types each request."""
@@ -142,7 +142,9 @@ def add_request(sweep_dir: Path, action: str, cell_id: str = "") -> None:
     at = datetime.now(UTC).isoformat(timespec="seconds")
     line = json.dumps({"at": at, "action": action, **({"cell_id": cell_id} if cell_id else {})})
     path = sweep_dir / STEERING
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)  # the folder may be a stranger's
+    flags = (
+        os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+    )  # the folder may belong to another user
     try:
         file = os.open(path, flags, 0o666)
         try:

@@ -95,7 +95,7 @@ def content_key(samples: Iterable[Sample], documents: Documents) -> str:
     """Return the SHA-256 (hex) of everything that an evaluation can see.
 
     That is documents with title and metadata, and ids, questions, references, gold, topics, tasks, kinds, subsets and
-    histories of samples. The order of documents, samples and gold does not count. The order of references does, because
+    histories of samples. The order of documents, samples and gold is ignored. The order of references matters, because
     some metrics read only the first. Provenance and edits do not count: equal content is one version. Raises DataError
     for a lone surrogate, which UTF-8 cannot encode.
     """

@@ -50,9 +50,9 @@ class Description:
     """One `pipeline.json`.
 
     `axes` are those that influence an answer, by short name. `components` are the configuration nodes that answering
-    uses, by field of the cell. `model_folders` maps places in them ("retriever.embedder.model") to folders next to the
-    file. `pool` is the data set of the examples in prompts, or {} if the prompts have no examples. `rerankers` is the
-    chosen candidate by set, if there was a choice; "" is for questions without a set.
+    uses, by field of the cell. `model_folders` maps configuration paths ("retriever.embedder.model") to folders next to
+    the file. `pool` is the data set of the examples in prompts, or {} if the prompts have no examples. `rerankers` is
+    the chosen candidate by set, if there was a choice; "" is for questions without a set.
     """
 
     sweep_id: str
@@ -110,7 +110,7 @@ def read_description(folder: Path) -> Description:
             require_types({"folder": files.folder, "made_by": files.made_by}, StageFiles)
             named_files({"files": files.files})
         if description.rerankers and "" not in description.rerankers:
-            raise ValueError("rerankers: lacks the one for questions without a set")
+            raise ValueError("rerankers: has no reranker for questions without a subset")
         return description
     except FileNotFoundError as error:
         raise DataError(

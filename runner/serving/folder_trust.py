@@ -8,8 +8,8 @@ from runner.serving.folder_description import Description
 
 
 def foreign_code(description: Description) -> list[str]:
-    """Return the code of others that answering runs, each with the place that names it. Imports only our own
-    components.
+    """Return the third-party code that answering would run, each with the configuration path that names it. Imports
+    only our own components.
     """
     foreign = foreign_targets(description.components, "", ())
     return [*(f"{target} ({location})" for location, target in foreign), *code_of_fields(description.components, "")]

@@ -12,7 +12,7 @@ from runner.pipeline.search.sparse_search import ALARM
 
 
 def model_paths(nodes: Mapping[str, Json]) -> Iterator[tuple[str, Path]]:
-    """Yield the places in a configuration ("retriever.embedder.model") that name a local folder of a model, and the
+    """Yield the configuration paths ("retriever.embedder.model") that name a local folder of a model, and the
     folders.
 
     A model behind a server is not one, even if a local folder has the same name.
@@ -27,7 +27,9 @@ def model_paths(nodes: Mapping[str, Json]) -> Iterator[tuple[str, Path]]:
 
 
 def with_model_folders(nodes: Mapping[str, Json], names: Mapping[str, str], folder: Path) -> dict[str, Json]:
-    """Return the configuration with the models in `folder`; `names` has their names by place."""
+    """Return the configuration with the models in `folder`; `names` maps configuration paths to the names of these
+    models.
+    """
 
     def change(location: str, value: Json) -> Json:
         return str((folder / names[location]).absolute()) if location in names else value
@@ -74,7 +76,7 @@ def _list_fields(cls: type | None) -> tuple[Json, ...]:
 
 
 def _mappings(node: Json, location: str) -> Iterator[tuple[str, Mapping[str, Json]]]:
-    """Yield all mappings in the node with their places, in which numbers are indices of lists."""
+    """Yield all mappings in the node with their configuration paths. Numbers in a path are list indices."""
     if isinstance(node, Mapping):
         yield location, node
         for name, value in node.items():

@@ -85,7 +85,7 @@ def write_check(folder: Path, samples: Sequence[Sample], table: pa.Table, earlie
 
 
 def check(pipeline: Pipeline, folder: Path, limit: int | None = None) -> ReplayReport:
-    """Ask the questions one by one: all, or `limit` of them from all over the benchmark.
+    """Ask the questions one by one: all, or `limit` of them spread over the benchmark.
 
     Raises DataError if the folder cannot be read.
     """

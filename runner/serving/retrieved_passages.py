@@ -1,4 +1,4 @@
-"""The passages that a pipeline found for one question, with their places in the documents."""
+"""The passages that a pipeline found for one question, with their positions in the documents."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from runner.serving.graph import SearchStages
 
 @dataclass(frozen=True)
 class Passage:
-    """A text as the model reads it, with its place.
+    """A text as the model reads it, with its position in the document.
 
     `start` and `end` are character offsets in the document as loaded, None for a text that a refiner wrote completely.
     `score` is the score of its best hit, None for a passage that is read only because it is next to a hit. `metadata`
@@ -103,7 +103,7 @@ class _Passages:
 
 
 def _range(spans: Spans, chunks: Sequence[int]) -> tuple[int | None, int | None]:
-    """Return the places of the first and the last character of chunks in their document."""
+    """Return the start and end of chunks in their document."""
     rows = np.flatnonzero(np.isin(spans.chunk, chunks)) if isinstance(spans, ChunkOrigins) else np.array(chunks)
     nonempty = rows[spans.end[rows] > spans.start[rows]]
     return (int(spans.start[nonempty].min()), int(spans.end[nonempty].max())) if len(nonempty) else (None, None)

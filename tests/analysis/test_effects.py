@@ -58,7 +58,7 @@ def test_effects_report_left_out_cells_and_dependent_axes(tmp_path: Path, capsys
     ]
     failed = replace(last, facts={"status": "FAILED", "reason": "no"})
     lines = lines_of(tiny_sweep.write(tmp_path, [*cells, failed]), capsys)
-    assert "index varies only along with retriever, which stands for both" in lines
+    assert "index varies only along with retriever, which represents both" in lines
     assert not any("dataset.key" in line for line in lines), "the data of a parser is no setting"
     assert "cannot be separated from the other terms, so without a share: retriever x top_k" in lines
     assert "left out: 1 cell that failed, or have no value or no result yet" in lines

@@ -168,7 +168,7 @@ def test_baseline_of_a_sweep_with_several_cells_requires_a_cell_name(
 ) -> None:
     sweep = tiny_sweep.write(tmp_path / "sweep")
     assert main(["baseline", str(sweep), "--out", str(tmp_path / "b.json")]) == 2
-    assert f"it has {len(CELLS)} cells, expected the name of one" in capsys.readouterr().err
+    assert f"the sweep has {len(CELLS)} cells. Name one" in capsys.readouterr().err
     assert main(["baseline", str(sweep), "retriever=bm25,top_k=2", "--out", str(tmp_path / "b.json")]) == 0
 
 

@@ -129,7 +129,7 @@ def test_value_next_to_alternatives_in_another_field_is_read(value: str) -> None
     ("text", "is_placeholder"),
     [("keyword", True), ("...", True), ("……", True), ("", True), ("tram", False), ("+", False)],
 )
-def test_placeholders_of_a_reply_form_are_recognised(text: str, is_placeholder: bool) -> None:
+def test_placeholders_of_a_reply_form_are_recognized(text: str, is_placeholder: bool) -> None:
     assert repeats_form(text, 'Print {"texts": ["keyword", "keyword", ...]}') == is_placeholder
 
 
@@ -149,7 +149,7 @@ def test_placeholders_of_a_reply_form_are_recognised(text: str, is_placeholder: 
         ("", False),
     ],
 )
-def test_headings_of_a_prompt_are_recognised(text: str, is_copied: bool) -> None:
+def test_headings_of_a_prompt_are_recognized(text: str, is_copied: bool) -> None:
     prompt = (
         "[Document] {title}\n{document}\n[A passage of it]\n[3] {chunk}\n【文档】\nThe question:\n问题：\n"
         "Short: {question}\nIn {n} words:\n\nPrint one sentence."

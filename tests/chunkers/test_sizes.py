@@ -1,4 +1,4 @@
-"""The number of tokens of a chunk that is tokenised by itself: the figures of the documentation."""
+"""The number of tokens of a chunk that is tokenized by itself: the figures of the documentation."""
 
 import numpy as np
 import pytest

@@ -120,7 +120,7 @@ def test_built_corpus_lines_have_the_ids_of_the_benchmark(tmp_path: Path, shared
     assert "".join(documents.texts[0].split()) == "".join(lines[0].split())
 
 
-def test_decomposed_characters_and_titles_are_normalised(tmp_path: Path) -> None:
+def test_decomposed_characters_and_titles_are_normalized(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("---\ntitle: 'Cafe\u0301 \u202e x'\n---\nThe cafe\u0301 is closed on Mondays.")
     documents, counts = BuiltCorpus(str(tmp_path)).read()
     assert (documents.titles, documents.texts) == (["Café x"], ["The café is closed on Mondays."])

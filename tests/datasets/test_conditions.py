@@ -46,7 +46,7 @@ def test_conditions_that_are_neither_null_nor_an_object_are_rejected(value: obje
         read_conditions({"conditions": value}, "line 1")
 
 
-def test_conditions_are_encoded_without_changing_samples_without_any() -> None:
+def test_samples_without_conditions_keep_their_encoding() -> None:
     """Samples without conditions keep the content and the key that they had before conditions existed."""
     plain = Sample("1", "qa", Kind.QA, "?", ())
     asking = Sample("2", "qa", Kind.QA, "?", (), conditions=(("year", Condition((2020, "x"), at_most=1.5)),))

@@ -107,7 +107,7 @@ def test_server_that_refuses_the_encoding_gets_none(message: Any) -> None:
     assert ["encoding_format" in request for request in server.requests] == [True, False, False, False, False]
 
 
-def test_refused_encoding_of_one_model_leaves_other_models_of_the_server() -> None:
+def test_refused_encoding_format_is_remembered_per_model_of_a_server() -> None:
     def script(request: dict[str, Any], attempt: int) -> Reply:
         if ("encoding_format" in request) == (request["model"] == "voyage"):
             return Reply(status=400, body=b'{"error": {"message": "encoding_format: Input should be float"}}')

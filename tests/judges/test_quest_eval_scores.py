@@ -32,7 +32,7 @@ def test_quest_eval_scores_equal_hand_computed_values(case: dict[str, Any]) -> N
         assert found[name] == (value if isinstance(value, str) else pytest.approx(value)), name
 
 
-def test_unanswerable_reply_about_the_text_counts_only_in_plain_scores() -> None:
+def test_cannot_infer_phrase_inside_a_reply_affects_only_plain_scores() -> None:
     found = scores(["杭州", "春天"], ["杭州", "根据文本无法推断"])
     assert [found[name] for name in NAMES] == [1.0, 0.5, 0.5, 1.0]
 

@@ -7,7 +7,7 @@ ENGLISH = Phrases(("cannot be inferred", "not mentioned"))
 
 
 @pytest.mark.parametrize("answer", ["无法推断", "无法推断。", " 无法推断\n", "“无法推断”", "文中未提及！"])
-def test_unknown_phrases_are_matched_after_normalisation(answer: str) -> None:
+def test_unknown_phrases_are_matched_after_normalization(answer: str) -> None:
     assert PHRASES.say_unknown(answer)
 
 

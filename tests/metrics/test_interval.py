@@ -34,7 +34,7 @@ def _bounds(interval: Interval) -> tuple[float, float]:
 
 
 def _of_corpus(values: NDArray[np.float64], clusters: NDArray[np.int64] | None = None) -> Interval:
-    """A mean computed like a corpus metric, which cannot be recognised as a mean."""
+    """A mean computed like a corpus metric, which cannot be recognized as a mean."""
     statistics = np.column_stack([values, np.ones(len(values)), np.zeros(len(values))])
     column = Column(statistics, lambda sums: combine_mean(sums[..., :2]), is_share=False)
     ((interval,),) = Intervals().subset_intervals([column], ALL, clusters)

@@ -42,7 +42,7 @@ def _without_space(words: Words) -> list[str]:
 
 
 def _answer_form(text: str) -> str:
-    """Normalise mark by mark: the characters on both sides decide whether a mark is kept."""
+    """Normalize mark by mark: the characters on both sides decide whether a mark is kept."""
     text = "".join(c for c in unicodedata.normalize("NFKC", text).lower() if unicodedata.category(c) != "Cf")
     is_mark = [unicodedata.category(c)[0] in "PS" for c in text]
     remaining = []

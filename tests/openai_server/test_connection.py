@@ -157,7 +157,7 @@ def test_non_http_reply_is_not_a_server_status() -> None:
     ],
 )
 def test_incomplete_response_is_not_reported_as_a_missing_connection(sent: bytes, hint: str) -> None:
-    broken = "the connection broke: the server closed the connection before its reply was whole"
+    broken = "the connection broke: the server closed the connection before its reply was complete"
     assert error_after(sent) == broken + hint
 
 

@@ -46,9 +46,7 @@ def test_failure_says_how_long_the_account_was_silent(loop: asyncio.AbstractEven
 
 
 @pytest.mark.parametrize("retry_after", DELAYS)
-def test_prompts_above_the_limit_are_given_up_and_all_others_answered(
-    loop: asyncio.AbstractEventLoop, retry_after: str
-) -> None:
+def test_only_prompts_above_the_token_limit_fail(loop: asyncio.AbstractEventLoop, retry_after: str) -> None:
     sizes = (100, 6_500)
     n_too_long = sum(random.Random(item).randint(*sizes) > 6_000 for item in range(100))
     failures, _ = send(loop, Account(n_tokens=6_000, bucket=True, retry_after=retry_after), 100, sizes, concurrency=2)

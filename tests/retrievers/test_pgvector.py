@@ -193,7 +193,7 @@ def test_pgvector_refuses_an_unreadable_address_without_showing_it(
         ("jdbc:postgresql://h/db", "it begins with jdbc:postgresql://, expected postgresql://"),
         ("postgresql://u:pw12345abc@h/db?schema=public", "it has the parameter schema, which libpq does not know."),
         ("'postgresql://u:pw12345abc@h/db'", "it is in quotes. Leave them out."),
-        ("postgresql://u:pw1@2345abc@h/db", "its password may have signs such as @ or /."),
+        ("postgresql://u:pw1@2345abc@h/db", "its password may contain characters such as @ or /."),
     ],
 )
 def test_pgvector_says_why_libpq_cannot_read_an_address(

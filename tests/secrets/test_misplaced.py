@@ -128,7 +128,7 @@ def test_bundled_options_and_presets_contain_no_secret() -> None:
         ("GOOGLE_SA_JSON", True), ("USA_JSON", False), ("DBPASS_FILE", False),
     ],
 )  # fmt: skip
-def test_secret_like_field_names_are_recognised(name: str, is_secret: bool) -> None:
+def test_secret_like_field_names_are_recognized(name: str, is_secret: bool) -> None:
     assert names_secret(name) is is_secret
 
 
@@ -142,7 +142,7 @@ def test_fields_with_secret_like_names_are_accepted(name: str) -> None:
     [("OPENAI_API_KEY", True), ("KEY_2", True), ("sk-abc", False), (NEVER, False), ("hf_" + NEVER, False),
      ("AKIAABCDEFGHIJKLMNOP", False), ("A1B2C3D4E5F6", False), ("", False)],
 )  # fmt: skip
-def test_names_of_environment_variables_are_recognised(text: str, is_name: bool) -> None:
+def test_names_of_environment_variables_are_recognized(text: str, is_name: bool) -> None:
     assert is_variable_name(text) is is_name
 
 

@@ -95,7 +95,7 @@ def test_removable_copy_and_partner_may_stay() -> None:
         assert own.extracts[1].document_id == partner
 
 
-def test_further_evidence_sets_of_a_long_document_follow_other_documents() -> None:
+def test_long_document_gets_more_evidence_sets_only_after_other_documents() -> None:
     corpus = SmallCorpus({"long": sentences("yard", 10, 25), "other": sentences("bank", 70)})
     found = [own.extracts[0] for own in make_sets(Wanted(), ["long", "other"], corpus=corpus)]
     assert [extract.document_id for extract in found] == ["long", "other", "long", "long", "long"]

@@ -35,7 +35,7 @@ def test_unseen_characters_are_removed(text: str, cleaned: str) -> None:
         (" \n\t ", ""),
     ],
 )
-def test_white_space_is_normalised(text: str, cleaned: str) -> None:
+def test_white_space_is_normalized(text: str, cleaned: str) -> None:
     assert tidy_white_space(text) == cleaned
     assert tidy_white_space(cleaned) == cleaned
 

@@ -23,5 +23,5 @@ from components.text.containing import contains, form_to_search
         ("", "x", False),
     ],
 )
-def test_contains_compares_whole_words_after_normalisation(text: str, wording: str, expected: bool) -> None:
+def test_contains_compares_whole_words_after_normalization(text: str, wording: str, expected: bool) -> None:
     assert contains(form_to_search(text), form_to_search(wording)) == expected

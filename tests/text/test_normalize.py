@@ -9,7 +9,7 @@ from components.text.normalize import _VISIBLE, answer_form, index_term, is_word
     ("token", "term"),
     [("ＧＤＰ", "gdp"), (" 北京 ", "北京"), ("，", ""), ("\u3000", ""), ("3.5%", "3.5%"), ("①", "1"), ("", "")],
 )
-def test_index_terms_are_normalised(token: str, term: str) -> None:
+def test_index_terms_are_normalized(token: str, term: str) -> None:
     assert index_term(token) == term
 
 
@@ -31,11 +31,11 @@ def test_index_terms_are_normalised(token: str, term: str) -> None:
         ("a - b", "a b"),
     ],
 )
-def test_answers_are_normalised(text: str, form: str) -> None:
+def test_answers_are_normalized(text: str, form: str) -> None:
     assert answer_form(text) == form
 
 
-def test_word_characters_are_recognised() -> None:
+def test_word_characters_are_recognized() -> None:
     assert [character for character in "a字9½ _-。$\n\u0301" if is_word_character(character)] == list("a字9½\u0301")
 
 

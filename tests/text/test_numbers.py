@@ -71,7 +71,7 @@ def test_names_and_ranges_have_no_negative_numbers(text: str, form: str) -> None
         ("end.5", "end5"),
     ],
 )
-def test_marks_between_digits_are_normalised(text: str, form: str) -> None:
+def test_marks_between_digits_are_normalized(text: str, form: str) -> None:
     assert answer_form(text) == form
 
 

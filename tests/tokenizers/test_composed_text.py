@@ -104,7 +104,7 @@ def test_words_contain_their_marks(text: str, expected: Sequence[str]) -> None:
     assert terms(EnglishStems(), text) == expected
 
 
-def test_decomposed_japanese_and_korean_have_the_words_of_composed_texts() -> None:
+def test_decomposed_japanese_and_korean_tokenize_like_composed_text() -> None:
     pytest.importorskip("janome")
     pytest.importorskip("kiwipiepy")
     for tokenizer, text in ((JanomeWords(), "ガラスの工場で働く"), (KiwiWords(), "한국은행은 금리를 올렸다")):

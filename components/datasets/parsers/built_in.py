@@ -1,4 +1,4 @@
-"""No other parser: Beautiful Soup reads HTML and pypdf reads PDF."""
+"""The built-in readers: Beautiful Soup for HTML, and pypdf for PDF."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -17,7 +17,7 @@ _PAGE_END = "\f"
 
 @dataclass(frozen=True)
 class MarkItDownFiles:
-    """The text of a file in Markdown. Only PDF has several pages; `kinds` are the extensions to read."""
+    """Converts a file to Markdown. Only PDF has several pages; `kinds` are the extensions to read."""
 
     kinds: tuple[str, ...] = ("pdf", "docx", "pptx", "xlsx")
 

@@ -31,7 +31,7 @@ _MAX_EMPTY_CELLS = 10_000_000
 
 @dataclass(frozen=True)
 class Office:
-    """The text of DOCX as one page, of PPTX by slide, and of XLSX by sheet under its name.
+    """Reads DOCX as one page, PPTX by slide, and XLSX by sheet under its name.
 
     - `margins`: headers and footers of DOCX, each once, before and after the text;
     - `notes`: footnotes and endnotes of DOCX, after the text, and notes of slides.

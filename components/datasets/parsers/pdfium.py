@@ -14,7 +14,7 @@ _BROKEN_WORD = "\ufffe"
 
 @dataclass(frozen=True)
 class Pdfium:
-    """The text of each page of a PDF. Cells of tables are words of their line."""
+    """Reads the text of each page of a PDF. Table cells are read as words of their line."""
 
     version: ClassVar[int] = 2
     suffixes: ClassVar[tuple[str, ...]] = (".pdf",)

@@ -25,7 +25,7 @@ class _FoundTable(NamedTuple):
 
 @dataclass(frozen=True)
 class Plumber:
-    """The text of each page of a PDF. Lines of sideways text, as in turned tables, follow the lines above them.
+    """Reads the text of each page of a PDF. Lines of sideways text, as in turned tables, follow the lines above them.
 
     - `tables`: tables with rules become Markdown. A frame with one row or one column remains text;
     - `text_flow`: lines in the order of the file, which follows columns in most files; else from the top of the page to

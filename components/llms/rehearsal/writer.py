@@ -130,7 +130,7 @@ _FORMS: list[tuple[str, Callable[[list[list[RehearsedFact]]], Reply]]] = [
     ('"points"', _long_question),
     ('"question"', _question),
 ]
-"""Writers by a field in the form of the task; the first match counts."""
+"""Writers by a field in the form of the task; the first match is used."""
 
 
 def _facts(sentences: list[tuple[str, str]], chance: float) -> list[RehearsedFact]:

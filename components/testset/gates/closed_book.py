@@ -20,7 +20,7 @@ class ClosedBook:
     """A reader without a text must not give the reference (`closed_book`).
 
     Answers that models know, or can guess from the question, do not test retrieval. Applies to questions: a text to
-    continue, summarise or correct contains what the reader needs.
+    continue, summarize or correct contains what the reader needs.
 
     `reading` has a placeholder for {question}, `comparing` for {question}, {references} and {answer}.
     """

@@ -19,7 +19,7 @@ from components.text.refusals import is_refusal
 from components.text.sentences import sentence_ends
 
 ASKED = (Kind.QA, Kind.LONG_FORM, Kind.CONVERSATION)
-"""Kinds whose question is a real question. Samples of other kinds show a text to continue, summarise or correct."""
+"""Kinds whose question is a real question. Samples of other kinds show a text to continue, summarize or correct."""
 
 REASONS = (
     "question_empty", "reference_empty", "unprintable", "question_too_short", "question_too_long", "reference_too_long",
@@ -131,7 +131,7 @@ def _detect_language(text: str) -> str:
 
 
 def _personal_data(texts: Sequence[str], kind: Kind) -> Iterator[Finding]:
-    """Yield findings of personal data. Addresses and telephone numbers in a text to continue or summarise are
+    """Yield findings of personal data. Addresses and telephone numbers in a text to continue or summarize are
     public.
     """
     public = () if kind in ASKED else ("email", "phone")

@@ -1,4 +1,4 @@
-"""Gate for questions that reveal their answer, or its place."""
+"""Gate for questions that reveal their answer, or where it is."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ _CHOICE = re.compile(r"还是|或|更|最|谁|比较|相比|对比|\bor\b|\bwhic
 
 @dataclass(frozen=True)
 class Leaks:
-    """Rejects questions (not texts to continue, summarise or correct) that reveal something:
+    """Rejects questions (not texts to continue, summarize or correct) that reveal something:
 
     - `reference_in_question`: the question contains the whole words of a reference of at least `shortest_reference`,
       and offers no choice. Earlier turns of a conversation count as part of the question;
@@ -30,7 +30,7 @@ class Leaks:
     - `title_in_question`: the question contains the whole title of a gold document, of at least `shortest_title`.
 
     Lengths are in Chinese or Japanese characters; a word or number of another script counts as two. Width, case and
-    punctuation do not count.
+    punctuation are ignored.
     """
 
     shortest_reference: int

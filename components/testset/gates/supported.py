@@ -23,7 +23,7 @@ _SCHEMA = object_schema(reason=TEXT, unsupported=TEXT)
 class Supported:
     """The gold must support everything in a summary, else `not_supported`, with the unsupported part.
 
-    The gold is in documents other than the summarised one, which leaves the corpus. Applies to summaries. Answers to
+    The gold is in documents other than the summarized one, which leaves the corpus. Applies to summaries. Answers to
     questions are compared with a reader's. `wording` has placeholders for {question}, {references} and {documents}.
     """
 

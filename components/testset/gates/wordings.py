@@ -52,7 +52,7 @@ def pointing_words(text: str) -> str:
     """Return the words that point at a text before the writer ("according to the passage", 上文), or "" if there are no
     such words.
 
-    Named texts do not count: "the articles of association", "该文化".
+    Named texts are ignored: "the articles of association", "该文化".
     """
     match = _POINTING.search(_plain(text))
     return match[0] if match else ""

@@ -21,12 +21,12 @@ class QuotePlace(NamedTuple):
 
 
 def find_quote(quote: str, texts: Sequence[str]) -> list[QuotePlace]:
-    """Return all places of a quote in the texts, in order, by the first of these ways that finds any:
+    """Return all occurrences of a quote in the texts, in order, by the first of these methods that finds any:
 
     1. The exact quote.
     2. Without whitespace.
     3. In folded form: ignoring width, compatibility characters and punctuation, and finally case.
-    4. Fuzzy: at least 95 % of the folded characters (Indel ratio), at most 5 non-overlapping places in each text.
+    4. Fuzzy: at least 95% of the folded characters (Indel ratio), at most 5 non-overlapping places in each text.
 
     Beyond way 1, the quote and the place must have the same numbers and negations. In all ways, a place must not begin
     or end within a number or a word, or next to a negation that it leaves out. Return [] for a quote without a letter

@@ -21,7 +21,7 @@ _QUOTED = 80
 
 @dataclass(frozen=True)
 class _NotLocated:
-    """A quote without a place, or without a unique one."""
+    """A quote that was not found, or was found more than once."""
 
     reason: str
     detail: str
@@ -40,7 +40,7 @@ def locate(draft: Draft, texts: Mapping[str, str], max_added: int = 4) -> GateVe
     """Return the draft with its gold, or the reason why it lacks gold.
 
     Gold units are sorted by document and start. They do not overlap or touch, and have no whitespace at their ends.
-    `texts` are the documents by id. A draft with gold and without quotes, from a task that knows its places, is
+    `texts` are the documents by id. A draft with gold and without quotes, from a task that knows the spans, is
     unchanged.
 
     - A quote counts for its numbered sentences if its words occur in one of them.
@@ -123,7 +123,7 @@ def _locate_sentences(
 
 
 def _find_places(words: str, sentences: Sequence[ShownSentence], extracts: Sequence[Extract]) -> list[frozenset[int]]:
-    """Return the sentences of each place where the words occur."""
+    """Return the sentences of each occurrence of the words."""
     matches = find_quote(words, [extract.text for extract in extracts])
     return [
         frozenset(

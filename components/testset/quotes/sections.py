@@ -35,7 +35,7 @@ class Sections:
         return runs
 
     def unit(self, run: TextRun) -> Evidence:
-        """Return the place of a run in its document, without the whitespace around it."""
+        """Return the span of a run in its document, without the whitespace around it."""
         document_id = self.extracts[self.shown[run.first].extract].document_id
         start, end = self.shown[run.first].start, self.shown[run.last].end
         text = self.texts[document_id][start:end]

@@ -24,7 +24,7 @@ class Conversation:
 
     The history of a turn holds the writer's answers. A reply is an object with "turns", a list of objects with
     "question", "answer", "evidence" and perhaps "expression", or one with "not_applicable". It cannot be read if it has
-    fewer than `least_turns`, or if a turn is incomplete. Of a longer conversation, the first `most_turns` are used.
+    fewer than `least_turns`, or if a turn is incomplete. A longer conversation is cut to its first `most_turns`.
     `steps` are as in `Question`.
     """
 

@@ -1,4 +1,4 @@
-"""A summary of an event that documents other than the summarised one also cover."""
+"""A summary of an event that documents other than the summarized one also cover."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from components.testset.wording import TEXT
 class Summary:
     """CRUD-RAG's summary, section 3.2, with a check that the paper lacks.
 
-    The writer sees the source and its neighbours. It names the event in a sentence, and summarises what the source
+    The writer sees the source and its neighbours. It names the event in a sentence, and summarizes what the source
     reports about it and the neighbours cover. The source leaves the corpus, and the gold are sentences of the
     neighbours.
 

@@ -40,7 +40,7 @@ def new_probe(store: Store) -> Path | None:
 def clear_queues(results_dir: Path, drivers: Writers) -> None:
     """Remove the queues of killed processes, and the files of submitit in the folder of their logs.
 
-    A job that has not started yet will find no work and end. Folders that are links to other places are left alone,
+    A job that has not started yet will find no work and end. Folders that are links are left alone,
     because their users have their heartbeats there.
     """
     for sweep_dir, queues in groupby(sorted(results_dir.glob(f"*/{_QUEUE}*")), lambda queue: queue.parent):

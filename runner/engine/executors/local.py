@@ -42,7 +42,9 @@ class ThisProcess(Workers):
     """One worker: this process. A stage runs when its outcome is requested."""
 
     def __init__(self, store: Store, limiter: Limiter | None, watch: Watch, *, max_stages: int | None = None) -> None:
-        """`max_stages`: with more stages, processes would be better. None: they never are."""
+        """`extend` returns False beyond `max_stages` stages, because worker processes are then faster. None means no
+        limit.
+        """
         self._worker = Worker(store, limiter)
         self._max_stages = max_stages
         self._watch = watch

@@ -59,7 +59,7 @@ _ONLY_CORES = (
 class Processes(Executor):
     """Worker processes, by default one per core but at most two. A single worker is this process itself.
 
-    `resources` maps kinds of stages to their resources. Only cores count here.
+    `resources` maps kinds of stages to their resources. This executor uses only the cores.
     """
 
     resources: Mapping[str, Resources] = field(default_factory=dict)

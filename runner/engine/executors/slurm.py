@@ -25,7 +25,7 @@ _OPTION_NAME = re.compile(r"[A-Za-z0-9_-]+")
 _ENDS_LINE = ("Cc", "Zl", "Zp")
 """Unicode's categories of control characters and of the separators of lines and paragraphs."""
 _REPLACED_IN_PATHS = "%\\"
-"""Signs in the path of a log that sbatch or submitit takes for a pattern, as in %j."""
+"""Characters in a log path that sbatch or submitit would expand, as in %j."""
 
 _DEFAULT_WORKERS, _DEFAULT_LOCAL_WORKERS = 4, 2
 

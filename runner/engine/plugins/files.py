@@ -17,12 +17,12 @@ SUFFIXES = tuple(all_suffixes())
 
 MAX_DATA_FILES = 5000
 MAX_DATA_BYTES = 256 * 2**20
-"""Maximum data files and bytes of a package that count by content. Beyond either limit, files count by name, size and
-mtime.
+"""Maximum number and bytes of a package's data files that are hashed by content. Beyond either limit, files count by
+name, size and mtime.
 """
 
 _LEFT_OUT = re.compile(r"\..*|.*(~|\.pyo|\.tmp|\.log|\.lock)|mlflow\.db.*")
-"""Names of data files that do not count."""
+"""Names of data files that are ignored."""
 _WITHOUT_DATA = frozenset({"mlartifacts", "mlruns"})
 _RESULTS = ("store.json", "sweep.json")
 """Files that mark a folder with results of this program."""
@@ -82,7 +82,7 @@ class SourceFile:
 
 
 def list_files(package: str, places: Sequence[Path], *, follow_names: bool = True) -> dict[str, SourceFile]:
-    """Return all files of a top-level package that count, by module name.
+    """Return all relevant files of a top-level package, by module name.
 
     A file that no import finds is listed under its path. `places` are the folders of the package, or its only file.
     Without `follow_names`, no code is parsed for files that its constants name. Raises ComponentError for unreadable

@@ -52,7 +52,7 @@ class _State:
         """Folders and modules in messages of `uncovered_reads`."""
 
     def set(self, snapshots: Mapping[str, Snapshot]) -> None:
-        """Set the snapshots. Where two cover the same package, the later one counts."""
+        """Set the snapshots. If two cover the same package, the later one wins."""
         self.snapshots = dict(snapshots)
         self.files = {name: file for known in snapshots.values() for name, file in known.files.items()}
         self.packages = frozenset(name for known in snapshots.values() for name in known.packages)

@@ -82,8 +82,8 @@ class _Trust(argparse.Action):
 
 
 def foreign_targets(node: Json, place: str, plugins: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the code of packages that are neither ours nor in `plugins`, with its place in a configuration. Imports
-    nothing.
+    """Yield the code of packages that are neither ours nor in `plugins`, with the configuration path that names it.
+    Imports nothing.
 
     Yields (place, name of the code).
     """
@@ -99,7 +99,7 @@ def foreign_targets(node: Json, place: str, plugins: Sequence[str]) -> Iterator[
 
 
 def code_of_fields(node: Json, place: str) -> Iterator[str]:
-    """Yield the code that fields of our components name in a configuration, with its place.
+    """Yield the code that fields of our components name in a configuration, with the path of the field.
 
     See `components.fields.naming_code`. Imports only components of this project.
     """

@@ -166,7 +166,7 @@ class Heartbeat:
 
 
 def _new_name() -> str:
-    """Return a unique name. It begins with host and process, for people who look into the folder."""
+    """Return a unique name. It begins with host and process, for people who inspect the folder."""
     return f"{re.sub(r'[^A-Za-z0-9]+', '-', platform.node())[:40]}-{os.getpid()}-{uuid.uuid4().hex[:16]}"
 
 

@@ -59,7 +59,7 @@ def hold_lease(path: Path, writers: Writers, what: str, *, from_stopped: bool = 
 
 @contextmanager
 def leased_if_free(path: Path, writers: Writers) -> Iterator[bool]:
-    """Hold a lock while the context lasts if it is free. Yields False without waiting if another process holds it.
+    """Yield True while holding the lock; yield False immediately if another process holds it.
 
     Raises StoreError if the lock cannot be created or read.
     """

@@ -1,5 +1,5 @@
-"""Refusal of symbolic links in a store, which would lead processes that remove files elsewhere, and of pipes and
-devices.
+"""Refuses symbolic links in a store, because a process that removes files would follow them out of it, and refuses
+pipes and devices.
 """
 
 import os

@@ -56,7 +56,7 @@ class Manifests:
         self._made_with: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
 
     def read(self, folder: Path, place: Path) -> Manifest | None:
-        """Return the manifest in `folder`. None if it is missing, unreadable, or belongs to a place other than
+        """Return the manifest in `folder`. None if it is missing, unreadable, or belongs to a folder other than
         `place`.
         """
         self._unreadable.discard(place)
@@ -83,7 +83,7 @@ class Manifests:
         return None
 
     def is_damaged(self, place: Path) -> bool:
-        """Return True if the manifest at this place was unreadable when it was last read."""
+        """Return True if the manifest of this folder was unreadable when it was last read."""
         return place in self._unreadable
 
 

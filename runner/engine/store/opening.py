@@ -22,7 +22,7 @@ def open_store(address: str, cache_dir: str, run_id: str = "") -> Store:
 def open_named_store(address: str, cache_dir: str, results_dir: Path) -> Store:
     """Return a store that results name, for reading. Raises as `open_store` does.
 
-    The results may be somebody else's. So nothing is created in a bucket, and it is cached in `results_dir`, unless
+    The results may come from another user. So nothing is created in a bucket, and it is cached in `results_dir`, unless
     `cache_dir` caches it already.
     """
     if is_bucket(address):

@@ -61,7 +61,7 @@ class Remote(Protocol):
         """Download a file into its result's folder. False if that is impossible. Raises OSError if the disk refuses."""
 
     def publish(self, kind: str, name: str, folder: Path) -> bool:
-        """Upload the result in a folder. False if another process was first: its result stays."""
+        """Upload the result in a folder. False if another process was first; its result is kept."""
 
     def mark_damaged(self, folder: Path) -> None:
         """Mark a result as damaged: the next published one replaces it, unless it was replaced before."""

@@ -77,7 +77,7 @@ class _FileIndex:
 
 
 class _SpareDescriptor:
-    """A file descriptor in reserve. Requests under way may take all others, and their replies were paid for."""
+    """A file descriptor in reserve. Requests in flight may use all others, and their replies were paid for."""
 
     def __init__(self) -> None:
         self._descriptor: int | None = None
@@ -361,7 +361,7 @@ def _is_sound(line: bytes) -> bool:
 
 
 def shown_damaged(n_lines: int) -> str:
-    """Return a number of damaged lines in words."""
+    """Format a number of damaged lines."""
     return f"{n_lines} {'reply is' if n_lines == 1 else 'replies are'} incomplete or damaged"
 
 

@@ -230,7 +230,7 @@ class Store:
         synced: bool = True,
         hidden: Mapping[str, int] | None = None,
     ) -> StoredResult:
-        """Write a result so that it appears complete or not at all. Returns the result that stays.
+        """Write a result atomically. Returns the result that the store keeps.
 
         The first complete result of a key stays, no matter which process wrote it. Readers therefore lose no files,
         even if locks fail. A result with an unreadable manifest, or with missing files or files of other sizes, is
@@ -283,7 +283,8 @@ class Store:
             write_part(path, value)
 
     def _publish(self, temporary: Path, entry: StoredResult) -> StoredResult:
-        """Publish a result. Returns the result that stays: `entry`, or an undamaged result of an earlier writer.
+        """Publish a result. Returns the result that the store keeps: `entry`, or an undamaged result of an earlier
+        writer.
 
         Raises OSError if a file cannot be written.
         """
@@ -293,7 +294,8 @@ class Store:
         return self._move_to_store(temporary, entry)
 
     def _move_to_store(self, temporary: Path, entry: StoredResult) -> StoredResult:
-        """Move a result to its folder. Returns the result that stays: `entry`, or an undamaged result that was there.
+        """Move a result to its folder. Returns the result that the store keeps: `entry`, or an undamaged result that
+        was already there.
 
         Raises OSError if the folder cannot be written.
         """

@@ -87,7 +87,7 @@ def prediction_powered(judged: Values, labels: Values, clusters: NDArray[np.int6
 
 
 def _weight(people: Values, predicted: Values, unlabelled: Values) -> float:
-    """Return the weight of least variance, cov(people, judge) / ((1 + n_labelled / n_unlabelled) var(judge)), clipped
+    """Return the variance-minimizing weight, cov(people, judge) / ((1 + n_labelled / n_unlabelled) var(judge)), clipped
     to [0, 1].
     """
     if not len(unlabelled) or len(people) < 2:

@@ -1,4 +1,4 @@
-"""Completes labels with what a sweep knows about their answers, and tells which questions belong together."""
+"""Completes labels with what a sweep knows about their answers, and groups questions that belong together."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence

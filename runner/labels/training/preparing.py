@@ -21,7 +21,7 @@ from runner.launch.overrides import quote_values
 from runner.results import read_sweep
 
 NO_MODEL = "llm@judge.llm=scripted"
-"""Takes the place of the model to train. It never gets a request."""
+"""Stands in for the model to train. It never gets a request."""
 
 TIED = "the annotators were evenly split"
 

@@ -10,7 +10,7 @@ from components.pretrained.chat_template import apply_template
 from components.records import Message
 
 _NO_LOSS = -100
-"""Label of tokens that the model only reads. They do not count for the loss."""
+"""Label of tokens that the model only reads. They are excluded from the loss."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class TrainingSets:
 def make_examples(pairs: Sequence[Mapping[str, Json]], tokenizer: Any, max_length: int) -> TrainingExamples:
     """Return the examples of pairs: the prompt as `TransformersChat` tokenizes it, then the reply with its end token.
 
-    Only the reply counts for the loss. A pair of more than `max_length` tokens is left out, because truncation would
-    remove its grade. Raises ComponentError for a chat template whose prompt is not the beginning of the whole
+    Only the reply contributes to the loss. A pair of more than `max_length` tokens is left out, because truncation
+    would remove its grade. Raises ComponentError for a chat template whose prompt is not the beginning of the whole
     conversation.
     """
     rows, too_long = [], []

@@ -39,7 +39,7 @@ class TrainingPair:
 
     @property
     def says(self) -> str:
-        """The grade, or whether the metric applies, as words."""
+        """Format the grade, or "does not apply"."""
         if self.grade is not None:
             return str(self.grade)
         return "applies" if _meaning(self)["applicable"] else "does not apply"
@@ -64,7 +64,7 @@ class TrainingPairs:
 
 
 class _LabelReplies:
-    """Takes the place of a model: gives one reply to every request, and records the requests."""
+    """Stands in for a model: returns one reply to every request, and records the requests."""
 
     def __init__(self, reply: dict[str, Json]) -> None:
         self._reply = json.dumps(reply, ensure_ascii=False)
@@ -76,8 +76,8 @@ class _LabelReplies:
 
 
 class _Requests(NamedTuple):
-    """The requests of a judge before grading and while grading, and whether it read the replies as people
-    meant them.
+    """The requests of a judge before grading and while grading, and whether it parsed each reply to the grade that
+    people gave.
     """
 
     first: _LabelReplies

@@ -22,7 +22,7 @@ def prepared_table(manifest: TrainingManifest) -> Table:
 
 def losses_table(training: Training) -> Table:
     """Return the losses of each epoch, in nats per token of the replies."""
-    table = _table("Loss per token of a reply", ("epoch", "training", "validation"))
+    table = _table("Loss per reply token (nats)", ("epoch", "training", "validation"))
     for number, (trained, validated) in enumerate(training.losses, start=1):
         mark = " [bold](kept)[/]" if number == training.kept else ""
         table.add_row(f"{number}{mark}", f"{trained:.3f}", "–" if validated is None else f"{validated:.3f}")

@@ -27,7 +27,7 @@ Row = Mapping[str, Json]
 
 
 def sample_trace(row: Row, cell: CellResult, corpus: CorpusTexts | None, verdict: Verdict | None) -> SampleTrace:
-    """Return the trace of a sample. Without a `corpus`, passages have only their places. `verdict` may be unknown."""
+    """Return the trace of a sample. Without a `corpus`, passages have positions but no text. `verdict` may be None."""
     answered = row["state"] != AnswerState.NOT_ASKED
     return SampleTrace(
         sample_id=row["id"],

@@ -28,7 +28,7 @@ def passages(row: Mapping[str, Json], corpus: CorpusTexts | None, rank: str = ""
 
 
 def place(unit: Mapping[str, Json]) -> str:
-    """Return the place of a hit or a gold unit: "news-17[120:340]", or the id of a whole document."""
+    """Format the position of a hit or a gold unit: "news-17[120:340]", or the id of a whole document."""
     document_id: str = unit["document_id"]
     return document_id if unit["start"] is None else f"{document_id}[{unit['start']}:{unit['end']}]"
 

@@ -83,7 +83,7 @@ def _value(row: Json, metric: str, sign: float) -> float:
 
 
 def _sort_indices(values: NDArray[np.float64]) -> list[int]:
-    """Return the places of the values, the smallest first. NaN is left out."""
+    """Return the indices of the values, smallest value first. NaN is left out."""
     return [int(index) for index in np.argsort(values, kind="stable") if not np.isnan(values[index])]
 
 

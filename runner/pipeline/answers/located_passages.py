@@ -58,7 +58,7 @@ class PassagePositions:
 
 
 class LocatedPassages(Stage[PassagePositions], kind="located_passages", version=1, work=Work.BENCHMARK):
-    """The places of a pipeline's passages in the corpus."""
+    """The passages of a custom pipeline, located in the corpus."""
 
     codec = Columns(PassagePositions)
 

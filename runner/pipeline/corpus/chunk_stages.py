@@ -49,7 +49,7 @@ def some_chunks(run: Run, documents: Documents, chunks: Stage[Spans]) -> SomeChu
 
 
 def _cut_some(chunker: Chunker, corpus: Documents) -> SomeChunks:
-    """Cut documents from all over a corpus."""
+    """Cut documents spread evenly over a corpus."""
     rows = slice(None, None, max(-(-len(corpus) // _N_DOCUMENTS), 1))
     texts = [text[:_MAX_CHARACTERS] for text in corpus.texts[rows]]
     facts = corpus.metadata[rows] if corpus.metadata else ()

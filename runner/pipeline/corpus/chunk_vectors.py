@@ -220,7 +220,7 @@ class JoinedVectors(Stage[Vectors], kind="joined_vectors", in_words="joined vect
 
 
 def _received_place(state: FittedEmbedder) -> str:
-    """Return the place of vectors received for the same model and parameters, for any corpus."""
+    """Return the key of the folder of vectors received for the same model and parameters, for any corpus."""
     return hash_description(["received", state.key])
 
 

@@ -15,7 +15,7 @@ from runner.engine.stage_run import Run
 from runner.pipeline.corpus.loaded_data import Corpus, Data
 from runner.pipeline.corpus.partition import CorpusPartition, prefix_range
 
-_BY_CONTENT = "its content hash identifies it, at any place in a corpus"
+_BY_CONTENT = "its content hash identifies it, wherever it is in a corpus"
 
 
 @dataclass(frozen=True)

@@ -239,7 +239,7 @@ class Data:
 
 
 def some_documents(data: Data, store: Store, n_documents: int) -> Documents:
-    """Return at most `n_documents` documents, from all over the corpus.
+    """Return at most `n_documents` documents, spread over the corpus.
 
     Raises DataError if the data set must be loaded first and has errors.
     """

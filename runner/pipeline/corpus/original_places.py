@@ -1,4 +1,4 @@
-"""Stages that map results in refined texts to places of the original texts.
+"""Stages that map results in refined texts to spans of the original texts.
 
 A chunk may come from several places of the original text. A hit then becomes several consecutive hits, and a chunk of a
 prompt becomes several chunks. Gold, coverage, copies of gold and all results thus refer to the original texts, as they
@@ -21,7 +21,7 @@ from runner.pipeline.corpus.refined_corpora import Refined
 
 
 class OriginalPlaces(Stage[ChunkOrigins], kind="original_places", version=1, work=Work.BENCHMARK):
-    """Origins of the chunks of a refined corpus in the original texts, one row per place."""
+    """Origins of the chunks of a refined corpus in the original texts, one row per span."""
 
     codec = Columns(ChunkOrigins)
 
@@ -29,7 +29,7 @@ class OriginalPlaces(Stage[ChunkOrigins], kind="original_places", version=1, wor
     refined: tuple[Refined, ...]
 
     def make(self, run: Run) -> ChunkOrigins:
-        """Trace the places back from the last refinement to the first."""
+        """Trace the spans back from the last refinement to the first."""
         places = identity_origins(run.read(self.chunks))
         for stage in reversed(self.refined):
             places = trace_origins(places, run.read(stage).origins)
@@ -37,7 +37,7 @@ class OriginalPlaces(Stage[ChunkOrigins], kind="original_places", version=1, wor
 
 
 class OriginalHits(Stage[Hits], kind="original_hits", version=1, work=Work.BENCHMARK):
-    """The hits as places in the original texts. Places of one chunk are consecutive and have its score."""
+    """The hits as spans of the original texts. Spans of one chunk are consecutive and have its score."""
 
     codec = Columns(Hits)
 
@@ -45,7 +45,7 @@ class OriginalHits(Stage[Hits], kind="original_hits", version=1, work=Work.BENCH
     places: OriginalPlaces
 
     def make(self, run: Run) -> Hits:
-        """Replace each hit by its places."""
+        """Replace each hit with its original spans."""
         hits = run.read(self.hits)
         place, column = _expand(hits.chunk, run.read(self.places))
         score = np.take_along_axis(hits.score, column, axis=1) if hits.score.shape[1] else hits.score
@@ -53,7 +53,7 @@ class OriginalHits(Stage[Hits], kind="original_hits", version=1, work=Work.BENCH
 
 
 class OriginalContext(Stage[Context], kind="original_context", version=1, work=Work.BENCHMARK):
-    """The contexts as places in the original texts, with the token counts of the prompts."""
+    """The contexts as spans of the original texts, with the token counts of the prompts."""
 
     codec = Columns(Context)
 
@@ -61,7 +61,7 @@ class OriginalContext(Stage[Context], kind="original_context", version=1, work=W
     places: OriginalPlaces
 
     def make(self, run: Run) -> Context:
-        """Replace each chunk by its places."""
+        """Replace each chunk with its original spans."""
         context = run.read(self.context)
         return replace(context, chunk=_expand(context.chunk, run.read(self.places))[0])
 
@@ -86,7 +86,7 @@ def _expand(chunks: NDArray[np.int32], places: ChunkOrigins) -> tuple[NDArray[np
 
 
 class RefinedGold(Stage[SampleSet], kind="refined_gold", version=1, work=Work.BENCHMARK):
-    """The samples with their gold as places of the refined texts, for arms that pick the gold itself.
+    """The samples with their gold as spans of the refined texts, for arms that pick the gold itself.
 
     Gold is left out if its text was removed.
     """
@@ -128,7 +128,7 @@ def refine_gold(refined: Sequence[Refined], samples: Samples) -> Stage[SampleSet
 
 @dataclass(frozen=True)
 class OriginalView:
-    """Chunks, hits and contexts as places of the original texts, for results and metrics.
+    """Chunks, hits and contexts as spans of the original texts, for results and metrics.
 
     `context` has the chunks chosen for the prompts. `read` are the texts in the prompts, which a compressor may have
     shortened.
@@ -142,7 +142,7 @@ class OriginalView:
 
 @dataclass(frozen=True)
 class ReadPlaces(StageGroup):
-    """The texts in the prompts as places of the original texts: spans, and the spans in each prompt."""
+    """The texts in the prompts as spans of the original texts, and the spans in each prompt."""
 
     spans: Stage[Spans]
     context: Stage[Context]

@@ -184,7 +184,7 @@ class RefinerReport(StepReport):
     refined: tuple[Refined, ...]
     samples: Samples
     gold: Stage[SampleSet]
-    """The samples with their gold as places of the refined texts."""
+    """The samples with their gold as spans of the refined texts."""
 
     def facts(self, run: Run) -> Mapping[str, Json]:
         """Return the counts of all refinements, and `n_samples_without_gold`.

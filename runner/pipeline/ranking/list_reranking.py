@@ -24,7 +24,7 @@ PURPOSE = "reranking"
 class HitOrders:
     """Orders of the hits by a language model.
 
-    `places` int32[n_queries, n_hits] are places in the previous ranking, best first, padded with -1. `replies` are
+    `places` int32[n_queries, n_hits] are positions in the previous ranking, best first, padded with -1. `replies` are
     counts by query (see `reply_counts`). `usage` counts the requests and their tokens.
     """
 
@@ -76,7 +76,7 @@ class AskedHitOrders(
             if sorted(order.order) != list(range(len(row_texts))):
                 raise ComponentError(
                     f"{type(self.reranker).__name__}: got the order {list(order.order)} for {len(row_texts)} hits, "
-                    "expected each place once"
+                    "expected each position once"
                 )
             places[row, : len(row_texts)] = order.order
         return HitOrders(places, reply_counts(orders, sum(len(row_texts) > 1 for row_texts in texts)), dict(ask.usage))

@@ -108,7 +108,7 @@ class ChosenByScores(Stage[Chosen], kind="chosen_rerankers", version=2, work=Wor
 
     An entry has the `chosen` candidate, the metric of each candidate (`values`), and the number of samples in the mean
     (`n`). If no sample of a subset could choose, it has the choice over all subsets, which is also in `overall`, and
-    `n` is 0. Of equal candidates the first is chosen.
+    `n` is 0. Ties go to the first candidate.
     """
 
     codec = SinglePart("chosen")

@@ -72,7 +72,7 @@ class TextsInForm(StageGroup):
         return TextsWithUnits(texts, select_units(run.read(self.answers), rows))
 
     def read_references(self, run: Run, texts: Sequence[str], rows: Rows) -> TextsWithUnits:
-        """Return the references at these places with their units."""
+        """Return the references at these indices, with their units."""
         return TextsWithUnits(texts, select_units(run.read(self.references), rows))
 
 

@@ -59,7 +59,7 @@ class CitationScores(Stage[Scoring], kind="citation_scores", version=1, work=Wor
         return scoring(samples, scored, self.interval)
 
     def _places(self, run: Run) -> Iterator[list[PassagePlaces]]:
-        """Yield the places of the passages in each sample's prompt."""
+        """Yield the spans of the passages in each sample's prompt."""
         spans = run.read(self.chunks)
         # A chunk of a refined text comes from several places, or from none.
         chunk = spans.chunk if isinstance(spans, ChunkOrigins) else np.arange(len(spans))
@@ -78,7 +78,7 @@ class CitationScores(Stage[Scoring], kind="citation_scores", version=1, work=Wor
 def add_copies(
     samples: Sequence[Sample], places: Sequence[Sequence[PassagePlaces]], documents: Documents, copies: GoldCopies
 ) -> list[list[PassagePlaces]]:
-    """Return the places with the copies of each sample's gold in its passages."""
+    """Return the spans, with the copies of each sample's gold in its passages."""
     owners = [sample for sample, passages in zip(samples, places, strict=True) for _ in passages]
     spans = iter(
         GoldCredit(owners, documents, copies).spans([passage.own for passages in places for passage in passages])

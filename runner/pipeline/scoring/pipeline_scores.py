@@ -33,7 +33,7 @@ _NOWHERE = "\x00not in the corpus "
 
 
 class PipelinePassageScores(Stage[Scoring], kind="pipeline_passage_scores", version=2, work=Work.BENCHMARK):
-    """Metrics of rankings and of contexts, from the places of the passages. All passages count as context."""
+    """Metrics of rankings and contexts, from the located passages. All passages count as context."""
 
     codec = SCORING
 

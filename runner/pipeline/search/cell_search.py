@@ -86,7 +86,7 @@ def search_hits(cell: "Cell", texts: Texts, gold: Stage[SampleSet], copies: Stag
 
 
 def indexed_hits(cell: "Cell", data: Data, arm: ExistingIndexArm) -> tuple[Texts, SearchResult]:
-    """Return the hits of an existing index, and the texts that they are places of."""
+    """Return the hits of an existing index, and the texts in which they were located."""
     queries = searched_queries(cell.expander, data)
     indexed = index_search(arm, cell.retriever.depth, data, queries)
     rankings = [Ranking(hits, variant) for hits, variant in zip(indexed.rankings, queries, strict=True)]

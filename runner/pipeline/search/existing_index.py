@@ -129,7 +129,7 @@ class PlacesOfHits:
 
 
 class LocatedHits(Stage[PlacesOfHits], kind="located_hits", version=1, work=Work.BENCHMARK):
-    """The places of an index's hits in the corpus."""
+    """The hits of an index, located in the corpus."""
 
     codec = Columns(PlacesOfHits)
 
@@ -175,7 +175,7 @@ class IndexedCorpus(Stage[Documents], kind="indexed_corpus", version=1, work=Wor
 
 
 class IndexedChunks(Stage[Spans], kind="indexed_chunks", version=1, work=Work.BENCHMARK):
-    """The distinct places of all hits, as chunks of an `IndexedCorpus`."""
+    """The distinct spans of all hits, as chunks of an `IndexedCorpus`."""
 
     codec = Columns(Spans)
 
@@ -183,7 +183,7 @@ class IndexedChunks(Stage[Spans], kind="indexed_chunks", version=1, work=Work.BE
     places: LocatedHits
 
     def make(self, run: Run) -> Spans:
-        """Sort the places."""
+        """Sort the spans."""
         spans = run.read(self.places).spans(len(run.read(self.corpus)))
         return Spans(*(np.ascontiguousarray(column) for column in np.unique(spans, axis=0).T))
 
@@ -191,7 +191,7 @@ class IndexedChunks(Stage[Spans], kind="indexed_chunks", version=1, work=Work.BE
 class IndexedHits(Stage[Hits], kind="indexed_hits", version=1, work=Work.PER_QUERY):
     """The hits as chunks, with reciprocal ranks as scores.
 
-    A hit without a text is left out, and so is one at the place of a better hit of the query.
+    A hit without a text is left out, and so is a hit with the same span as a better hit of the query.
     """
 
     codec = Columns(Hits)

@@ -52,7 +52,7 @@ class HitTable:
     """The hits of all samples in sequence, best first.
 
     `row` int64 is the sample of each hit, `chunk` its chunk, `place` its place in the original texts, and `rank` the
-    rank of the chunk, from 1. A chunk of a refined text may have several places.
+    rank of the chunk, from 1. A chunk of a refined text may have several original spans.
     """
 
     n_samples: int
@@ -68,7 +68,7 @@ class HitTable:
 
 
 def hit_table(hits: Hits, chunks: Spans) -> HitTable:
-    """Return the table of hits, which are given by place."""
+    """Return the table of hits, which are given as spans."""
     row, column = np.nonzero(hits.chunk >= 0)
     place = hits.chunk[row, column].astype(np.int64)
     chunk = chunks.chunk[place].astype(np.int64) if isinstance(chunks, ChunkOrigins) else place
@@ -113,7 +113,7 @@ def retrieved_column(
 
 
 def build_spans(rows: NDArray[np.int64], places: NDArray[np.int64], chunks: Spans) -> SpansOfSamples:
-    """Return places of chunks as spans of the samples in `rows`."""
+    """Return the chunks as spans of the samples in `rows`."""
     return SpansOfSamples(
         rows,
         chunks.document[places].astype(np.int64),
@@ -172,7 +172,7 @@ class GoldColumns:
 def gold_columns(
     samples: Sequence[Sample], places: GoldPlaces, table: HitTable, chunks: Spans, context: Context
 ) -> GoldColumns:
-    """Return the gold in hits and contexts, which are given by place."""
+    """Return the gold in hits and contexts, which are given as spans."""
     row, column = np.nonzero(context.chunk >= 0)
     in_context = build_spans(row.astype(np.int64), context.chunk[row, column].astype(np.int64), chunks)
     in_hits = build_spans(table.row, table.place, chunks)

@@ -263,13 +263,13 @@ def iterated_search(
 
 @dataclass(frozen=True)
 class PlacesOfSearch(StageGroup):
-    """The new hits of a search as places of the original texts."""
+    """The new hits of a search as spans of the original texts."""
 
     chunks: Stage[Spans]
     hits: Stage[Hits]
 
     def spans(self, run: Run) -> SpansOfSamples:
-        """Return the places as spans of the samples."""
+        """Return the hits as spans of the samples."""
         chunks = run.read(self.chunks)
         table = hit_table(run.read(self.hits), chunks)
         return build_spans(table.row, table.place, chunks)

@@ -174,7 +174,7 @@ def _chosen_rerankers(cell: Cell, result: CellResult) -> dict[str, str]:
 
 
 def _names(folders: Mapping[str, Path]) -> dict[str, str]:
-    """Return the name that each model's folder gets, by its place. Equal folders share a name."""
+    """Return the name of each model's folder in the export, by configuration path. Equal folders share a name."""
     paths = list(dict.fromkeys(path.resolve() for path in folders.values()))
     return {key: f"models/{paths.index(path.resolve()) + 1}-{path.resolve().name}" for key, path in folders.items()}
 

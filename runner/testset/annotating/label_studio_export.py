@@ -137,7 +137,9 @@ class _Results:
             for value in self._values.get(f"gold_{number}", ()):
                 start, end, text = (value.get(field) for field in ("start", "end", "text"))
                 if type(start) is not int or type(end) is not int or not isinstance(text, str | None):
-                    raise DataError(f"{self._location}: got the mark {dict(value)}, expected whole numbers and a text")
+                    raise DataError(
+                        f"{self._location}: got the mark {dict(value)}, expected whole numbers and a string"
+                    )
                 yield Mark(name, start, end, text)
 
     def _choice(self, name: str) -> str | None:

@@ -45,9 +45,8 @@ def make_gold(
         else:
             location = f"[{mark.start}, {mark.end}) of document {mark.document!r}"
             text = "without its text" if mark.text is None else repr(mark.text[:_SHOWN_CHARACTERS])
-            problems.append(
-                f"the mark at {location} ({text}) {'fits two places' if meant else 'does not match the text there'}"
-            )
+            problem = "matches several spans" if meant else "does not match the text there"
+            problems.append(f"the mark at {location} ({text}) {problem}")
     stays = [unit for span, unit in known.items() if unit.start is None or span in marked]
     new = [Evidence(*span) for span in sorted(marked - known.keys())]
     return (*stays, *new), problems

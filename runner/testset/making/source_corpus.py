@@ -32,7 +32,7 @@ _DEEPER = 4
 def check_language(named: str, texts: Iterable[str]) -> None:
     """Raise ConfigError if the texts seem to be in another language than the named one.
 
-    Drafts in the language of the prompts would all be paid for and then rejected. A language that is not recognised
+    Drafts in the language of the prompts would all be paid for and then rejected. A language that is not recognized
     passes. So does any text if the user names several languages.
     """
     detected = detect_language(texts)

@@ -74,7 +74,7 @@ def _passages(observations: Sequence[Mapping[str, Json]]) -> list[str]:
 
 
 def _feedback(scores: Sequence[Mapping[str, Json]], name: str) -> str:
-    """Return the last score by that name. Without a name, scores of evaluators do not count."""
+    """Return the last score by that name. Without a name, scores of evaluators are ignored."""
     eligible = [score for score in scores if (score.get("name") == name if name else score.get("source") != "EVAL")]
     if not eligible:
         return ""

@@ -1,6 +1,6 @@
 """Questions in traces, and the values in which tracing libraries store questions, answers and passages.
 
-Libraries store any JSON. This module knows the usual forms: a text, an object with a recognised name, messages with
+Libraries store any JSON. This module knows the usual forms: a text, an object with a recognized name, messages with
 roles. A value in another form is not a question, and is never guessed.
 """
 

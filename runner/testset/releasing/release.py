@@ -109,7 +109,7 @@ def _provenance(tried: EvidenceOutcome, draft: Draft, tagged: AcceptedDraft | No
 
 
 def evidence_fields(evidence: EvidenceSet) -> list[dict[str, Json]]:
-    """Return the places of the extracts in documents, as in the field `gold` of a sample."""
+    """Return the spans of the extracts in documents, as in the field `gold` of a sample."""
     return gold_fields(
         tuple(Evidence(extract.document_id, extract.start, extract.end) for extract in evidence.extracts)
     )

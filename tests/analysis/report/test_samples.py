@@ -89,7 +89,9 @@ def test_report_shows_markup_and_long_texts_as_plain_text(planted: LoadedSweep, 
     assert len(text) + len(record) < 2_000_000
 
 
-def test_samples_of_an_earlier_version_remove_only_their_report_section(planted: LoadedSweep, tmp_path: Path) -> None:
+def test_samples_without_found_gold_drop_only_the_samples_and_failures_sections(
+    planted: LoadedSweep, tmp_path: Path
+) -> None:
     shutil.copytree(planted.folder, tmp_path / "old")
     for file in (tmp_path / "old").glob("*/samples.parquet"):
         table = pq.read_table(file).drop_columns(["found_gold"])

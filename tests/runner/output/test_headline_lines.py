@@ -133,7 +133,7 @@ def test_headline_line_names_an_axis_without_effect_on_the_metric(swept: Swept) 
     assert of_answers.startswith("rouge_l: with 40 samples")
 
 
-def test_headline_line_compares_the_cells_that_the_metric_distinguishes(swept: Swept) -> None:
+def test_headline_line_reports_the_detectable_difference_of_distinct_cells(swept: Swept) -> None:
     unseen, size = swept.lines((*swept.three[:2], swept.of_two_top_k[1]), "ndcg@10")
     assert unseen.startswith("ndcg@10 does not depend on top_k: the 3 cells have at most 2 different values of it. ")
     assert "(2 cells, 80% power" in size

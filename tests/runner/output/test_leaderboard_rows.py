@@ -113,7 +113,7 @@ def test_cells_with_the_same_values_are_equal_rows(tmp_path: Path) -> None:
     assert equal_in(tmp_path / "two", VALUES, VALUES, [0.1] * 8) == {first: [second]}
 
 
-def test_cells_with_equal_means_of_different_values_are_not_equal_rows(tmp_path: Path) -> None:
+def test_cells_with_equal_means_but_different_values_keep_separate_rows(tmp_path: Path) -> None:
     assert equal_in(tmp_path, VALUES, VALUES[::-1]) == {}
 
 

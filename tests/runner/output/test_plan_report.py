@@ -82,7 +82,7 @@ def test_unrecognised_language_suggests_the_multilingual_option(tmp_path: Path) 
     russian = {"a": "Мост был открыт в 1932 году и является одним из старейших в стране."}
     shown = plan(tmp_path, russian, "Когда был открыт мост?")
     assert (
-        "in several languages, or in one that we do not recognise, but these components are made for a single language:"
+        "in several languages, or in one that we do not recognize, but these components are made for a single language:"
         in shown
     )
     assert "Add language=multi" in shown

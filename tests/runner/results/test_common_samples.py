@@ -68,7 +68,7 @@ def test_cells_are_ranked_on_their_common_samples_after_a_correction(tmp_path: P
     assert means.by_cell == pytest.approx({cell.cell_id: np.mean(cell.rouge_l[1:]) for cell in (first, other)})
 
 
-def test_gold_spans_and_absent_alternatives_do_not_tell_samples_apart() -> None:
+def test_sample_labels_ignore_gold_spans_and_unset_alternatives() -> None:
     """Another parser moves the same sentence, and the column `one_of` exists only where a data set has alternatives."""
     unit = {"document_id": "d1", "start": 3, "end": 9, "grade": 1}
     row = {"references": ["so"], "answer_parts": [], "answerable": True, "gold": [unit]}

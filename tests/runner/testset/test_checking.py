@@ -70,7 +70,7 @@ def test_unanswerable_question_may_have_a_refusal_as_reference() -> None:
     assert _reasons(replace(unanswered, answerable=False)) == []
 
 
-def test_check_of_gold_outside_the_corpus_and_empty_sets_finds_nothing() -> None:
+def test_containment_ignores_gold_outside_the_corpus_and_empty_sets() -> None:
     assert _reasons(replace(GOOD, gold=(Evidence("nowhere"), Evidence("a")))) == []
     assert _reasons() == []
 

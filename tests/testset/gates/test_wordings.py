@@ -19,7 +19,7 @@ from components.testset.gates.wordings import is_asking, pointing_words
         "これは何ですか",
     ],
 )
-def test_question_wordings_are_recognised(question: str) -> None:
+def test_question_wordings_are_recognized(question: str) -> None:
     assert is_asking(question)
 
 
@@ -59,7 +59,7 @@ def test_statements_are_not_questions(statement: str) -> None:
         "the above table shows what?",
     ],
 )
-def test_references_to_the_source_text_are_recognised(text: str) -> None:
+def test_references_to_the_source_text_are_recognized(text: str) -> None:
     assert pointing_words(text)
 
 

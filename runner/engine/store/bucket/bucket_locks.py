@@ -41,7 +41,7 @@ def hold_lock(objects: Objects, writers: BucketWriters, key: str, what: str) -> 
 
 
 class _LossCheck:
-    """Tells whether another host has taken a lock. It looks only if this host may have been presumed dead."""
+    """Checks whether another host has taken a lock, but only if this host may have been presumed dead."""
 
     def __init__(self, objects: Objects, writers: BucketWriters, path: str) -> None:
         self._address, self._writers, self._path = objects.address, writers, path
@@ -62,7 +62,7 @@ class _LossCheck:
 
     @property
     def is_safe(self) -> bool:
-        """True if no other host can have presumed this one dead since the last look."""
+        """True if no other host can have presumed this one dead since the last check."""
         return not self._is_lost and self._writers.is_seen and self._writers.n_gaps == self._n_gaps
 
     def has_lock(self, objects: Objects) -> bool:

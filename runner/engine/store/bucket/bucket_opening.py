@@ -44,7 +44,7 @@ def open_existing_bucket(address: str, known_cache: Path, other_cache: Path) -> 
 
 
 def _refuse_links_of(cache: Path) -> None:
-    """Raise StoreError for a link in a cache that somebody else may have made: downloads would be written elsewhere."""
+    """Raise StoreError for a link in a cache of unknown origin, because downloads would be written to its target."""
     for folder in (cache.parent, cache):
         if folder.is_symlink():
             raise StoreError(

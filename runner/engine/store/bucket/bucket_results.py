@@ -231,7 +231,7 @@ class BucketRemote:
     @contextmanager
     def lock(self, key: str, what: str, *, is_paid: bool = False) -> Iterator[HeldLock]:
         with hold_lock(self._objects, self._writers, key, what) as lock:
-            if lock.had_holder or is_paid:  # another host may have held and released the lock since the last look
+            if lock.had_holder or is_paid:  # another host may have held and released the lock since the last check
                 self._absent.clear()
                 self._asked_for_all = float("-inf")
             if not is_paid:

@@ -159,7 +159,7 @@ class _EditableFinder:
         return spec_from_file_location(fullname, self._source) if fullname == "edited_company.words" else None
 
 
-def test_module_mapped_out_of_its_namespace_by_an_install_is_rejected(
+def test_namespace_module_mapped_elsewhere_by_an_editable_install_is_rejected(
     package: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = package.with_name("source_of_words.py")

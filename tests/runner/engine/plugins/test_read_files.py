@@ -125,7 +125,7 @@ class TestUncoveredReads:
         assert len(self.run(place, place / "reading/table.txt", extra)) == (0 if method else 1)
 
     @pytest.mark.parametrize(("parent", "n_lines"), [("Parent", 0), ("DemoEn", 1)])
-    def test_fingerprint_of_a_built_in_class_does_not_cover_a_derived_one(
+    def test_built_in_fingerprint_does_not_cover_files_read_by_a_subclass(
         self, parent: str, n_lines: int, place: Path
     ) -> None:
         write(place, "work/brief.md", "brief")
@@ -149,7 +149,7 @@ class TestUncoveredReads:
         assert loading.uncovered_reads() == []
 
     @pytest.mark.parametrize(("name", "n_lines"), [("docs/a.txt", 0), ("data/abbr.json", 1)])
-    def test_files_hashed_by_a_built_in_class_are_covered_below_its_methods(
+    def test_user_code_of_a_built_in_class_may_read_hashed_files(
         self, name: str, n_lines: int, place: Path
     ) -> None:
         """Our data set hashes its documents, then gives them to a parser of the user."""

@@ -189,7 +189,7 @@ class TestModelsThatPassNoLimiter:
         assert seen == list("abc")
         assert self.limiter(tmp_path, Budget()).spent.n_requests == 3
 
-    def test_models_without_a_limiter_may_use_tokens_that_earlier_requests_left(self, tmp_path: Path) -> None:
+    def test_tokens_unused_by_earlier_requests_remain_available_to_local_models(self, tmp_path: Path) -> None:
         budget = Budget(max_tokens=30)  # 10 for each reply at most, and 5 in the end
         answers = list(admit_requests(Local(), [request(name) for name in "abcd"], self.limiter(tmp_path, budget)))
         assert [answer.request_id for answer in answers] == list("abcd")

@@ -471,9 +471,7 @@ class TestDamage:
         assert Store(store.root).find(KIND, KEY) is None
 
     @pytest.mark.parametrize(("kind", "key"), [(KIND, "cd" * 16), ("chunks", KEY)])
-    def test_result_moved_to_the_place_of_another_is_missing_and_damaged(
-        self, store: Store, kind: str, key: str
-    ) -> None:
+    def test_result_moved_to_another_folder_is_missing_and_damaged(self, store: Store, kind: str, key: str) -> None:
         folder = store.folder(kind, key)
         folder.parent.mkdir(parents=True)
         write(store).folder.rename(folder)

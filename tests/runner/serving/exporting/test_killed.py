@@ -143,7 +143,7 @@ def test_prune_reports_an_abandoned_export_and_a_dry_run_keeps_it(
     for option, said in (("--dry-run", "would remove"), ("--older-than-days=9", "removed")):
         assert prune(folder, option) == 0
         told = capsys.readouterr().out
-        assert f"left behind by a killed export: {out.parent / name} (" in told
+        assert f"left by a killed export: {out.parent / name} (" in told
         assert f"{said} 0 results, 0 B, and 1 leftovers of killed runs" in told
     assert (hidden(out.parent), n_links(folder)) == ([], before)
 

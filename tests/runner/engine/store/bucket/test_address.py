@@ -7,7 +7,7 @@ from tests.extras import skip_without
 
 
 @pytest.mark.parametrize("address", ["s3://bucket/prefix", "s3://bucket", "gs://bucket/a/b", "az://account/container"])
-def test_bucket_addresses_are_recognised(address: str) -> None:
+def test_bucket_addresses_are_recognized(address: str) -> None:
     skip_without("obstore")
     assert is_bucket(address)
     assert address_problems(address) == []
