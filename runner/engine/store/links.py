@@ -14,6 +14,7 @@ _LEVELS = {
     "pair_scores": 2,
     "replies": 2,
     "runs": 1,
+    "unsent": 3,
     "workspaces": 1,
     "writers": 1,
 }

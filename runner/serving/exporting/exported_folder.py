@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import shlex
 import shutil
 from collections.abc import Iterator, Sequence
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from components.errors import DataError, StoreError
 from components.secrets.known import find_variable
+from components.secrets.names import KEY_SHAPE
 from runner.engine.file_operations import exchange, link_or_copy
 from runner.engine.plugins.plugin_loading import ensure_loaded, find_loaded
 from runner.engine.plugins.snapshot import Snapshot, find_places
@@ -27,6 +29,7 @@ from runner.serving.replay_check import write_check
 
 log = logging.getLogger(__name__)
 
+_ASCII = re.compile(rb"[\t -~]{8,}")
 _PACKAGES = ("components", "runner")
 _LEFT_OUT_OF_OURS = shutil.ignore_patterns("__pycache__", "*.pyc", ".*", "demo_data", "demo_en_data", "exporting")
 
@@ -130,7 +133,7 @@ def _write(cell: ExportedCell, folder: Path) -> None:
         shutil.copytree(path, pipeline / name, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".*", "__pycache__"))
     write_description(pipeline, cell.description)
     _copy_code(cell.description.plugins, folder / CODE)
-    _warn_of_edits(cell.description.plugins, cell.sweep.finished)
+    _warn_of_edits(cell.description.plugins, cell.sweep.started)
     needed = requirements(cell.parts, folder / CODE)
     (folder / "requirements.txt").write_text(needed.text, encoding="utf-8")
     write_model(folder, needed, cell.sweep.finished)
@@ -153,16 +156,22 @@ def _copy_code(plugins: Sequence[str], folder: Path) -> None:
         shutil.copytree(root / name, folder / name, ignore=_LEFT_OUT_OF_OURS)
     ensure_loaded(plugins)
     for name, known in _snapshots(plugins).items():
-        roots = [place.parent.absolute() for place in find_places(name)]
-        if not roots:
+        places = [place.absolute() for place in find_places(name)]
+        if not places:
             raise DataError(f"run.plugins: {name} has no files to copy, expected a package or a module in a file")
+        # an installed package may have a folder of another name
+        copies = {place: folder / name for place in places if place.is_dir()} | {
+            place.parent: folder for place in places
+        }
         for file in known.files_of(name).values():
             path = Path(os.path.normpath(file.path))
-            above = next((each for each in roots if path.is_relative_to(each)), None)
+            above = next((each for each in copies if path.is_relative_to(each)), None)
             if above is None:
-                log.warning("the export lacks %s, which its code reads: the file is not below %s", path, roots[0])
+                log.warning(
+                    "the export lacks %s, which its code reads: the file is not below %s", path, places[0].parent
+                )
             else:
-                _copy_file(path, folder / path.relative_to(above))
+                _copy_file(path, copies[above] / path.relative_to(above))
 
 
 def _snapshots(plugins: Sequence[str]) -> dict[str, Snapshot]:
@@ -171,24 +180,48 @@ def _snapshots(plugins: Sequence[str]) -> dict[str, Snapshot]:
     return {name: known for known in loaded for name in known.packages}
 
 
-def _warn_of_edits(plugins: Sequence[str], finished: str) -> None:
-    """Warn of code that was written after the sweep ended: the sweep ran earlier code."""
-    end_ns = datetime.fromisoformat(finished).timestamp() * 1e9
+def _warn_of_edits(plugins: Sequence[str], started: str) -> None:
+    """Warn of code that was written after the sweep began: the sweep may have run earlier code."""
+    start_ns = datetime.fromisoformat(started).timestamp() * 1e9
     files = [file for name, known in _snapshots(plugins).items() for file in known.files_of(name).values()]
-    if edited := sorted({file.path for file in files if file.modified_ns > end_ns}):
+    # a copied file may keep an old time of modification, but not of its last change of any kind
+    changed_ns = {file.path: max(file.modified_ns, Path(file.path).stat().st_ctime_ns) for file in files}
+    if edited := sorted(path for path, at_ns in changed_ns.items() if at_ns > start_ns):
         log.warning(
-            "%s written after the sweep ended, so the export may answer otherwise than the sweep. Run the sweep again, "
+            "%s written after the sweep began, so the export may answer otherwise than the sweep. Run the sweep again, "
             "or compare the answers with pipeline.py --check.",
             f"{edited[0]} was" if len(edited) == 1 else f"{edited[0]} and {len(edited) - 1:,} more files were",
         )
 
 
 def _copy_file(path: Path, copy: Path) -> None:
-    """Copy a user's file. Raises DataError if it contains a secret of the environment: an export is given away."""
-    if name := find_variable(path.read_bytes().decode(errors="replace")):
+    """Copy a user's file. Warns of text that looks like a key.
+
+    Raises DataError if the file contains a secret of the environment, because an export is given away, and if another
+    file was copied to this place.
+    """
+    contents = path.read_bytes()
+    text = _text_in(contents)
+    if name := find_variable(text):
         raise DataError(
             f"{path} contains the value of the environment variable {name}, which looks like a secret, and an export "
             "contains the code with its files. Let the code read the variable, or move the file out of its folder."
         )
+    if KEY_SHAPE.search(text):
+        log.warning(
+            "%s contains text that looks like a key, and so does the export. Check it before you share it.", path
+        )
+    if copy.exists() and copy.read_bytes() != contents:
+        raise DataError(
+            f"{path}: the export would put it in the place of another {copy.name}, because code of two folders of "
+            "sys.path, or of this project, is copied into one folder. Rename one of the two files."
+        )
     copy.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(path, copy)
+    shutil.copy(path, copy)
+
+
+def _text_in(contents: bytes) -> str:
+    """Return the text of a file. Of a binary file, or one in UTF-16, return text in ASCII, which is fast to search."""
+    if b"\0" in contents:
+        return b"\n".join(_ASCII.findall(contents.replace(b"\0", b""))).decode("ascii")
+    return contents.decode(errors="replace")

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -159,8 +158,8 @@ def test_results_folder_removed_during_a_sweep_loses_no_answer(
     tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def remove(request: dict[str, Any], attempt: int) -> Reply:
-        if len(server.requests) == 5:
-            shutil.rmtree(tmp_path / "results" / SWEEP_ID)
+        if len(server.requests) >= 5 and not (tmp_path / "removed").exists():
+            (tmp_path / "results" / SWEEP_ID).rename(tmp_path / "removed")
         return Reply("ok")
 
     server.script = remove

@@ -149,9 +149,7 @@ class TestUncoveredReads:
         assert loading.uncovered_reads() == []
 
     @pytest.mark.parametrize(("name", "n_lines"), [("docs/a.txt", 0), ("data/abbr.json", 1)])
-    def test_user_code_of_a_built_in_class_may_read_hashed_files(
-        self, name: str, n_lines: int, place: Path
-    ) -> None:
+    def test_user_code_of_a_built_in_class_may_read_hashed_files(self, name: str, n_lines: int, place: Path) -> None:
         """Our data set hashes its documents, then gives them to a parser of the user."""
         write(place, "work/docs/a.txt", "a")
         write(place, f"work/{name}", "b")

@@ -403,10 +403,20 @@ def test_bucket_that_results_name_is_cached_next_to_them(address: str, tmp_path:
     assert open_named_store(address, str(tmp_path / "own"), tmp_path).root == tmp_path / "own" / name
 
 
-@pytest.mark.parametrize("link", ["cache", "cache/NAME", "cache/NAME/entries", "cache/NAME/entries/corpus/th"])
+@pytest.mark.parametrize(
+    "link",
+    [
+        "cache",
+        "cache/NAME",
+        "cache/NAME/entries",
+        "cache/NAME/entries/corpus/th",
+        "cache/NAME/unsent/corpus",
+        "cache/NAME/unsent/corpus/a-key/a.json",
+    ],
+)
 @pytest.mark.parametrize("cache", ["cache", "chosen"])
 def test_link_in_a_received_cache_is_refused(link: str, cache: str, address: str, tmp_path: Path) -> None:
-    """A download would replace the folder of the reader to which it leads."""
+    """A download would replace the folder of the reader to which it leads, and `unsent` would be uploaded."""
     name = open_store(address, str(tmp_path / "own"), "a run").root.name
     received, victim = tmp_path / "received", tmp_path / "victim"
     (victim / name).mkdir(parents=True)
