@@ -4,6 +4,9 @@ from dataclasses import asdict
 
 from analysis.comparison_family import CORRECTIONS, ComparisonRow, Family, Standing, exclusion_text
 from components.statistics import POWER
+from runner.results import CellResult
+
+SAME_VALUES = "same values"
 
 
 def as_record(family: Family) -> dict[str, object]:
@@ -47,36 +50,47 @@ def _standing_record(standing: Standing) -> dict[str, object]:
 
 
 def _row_record(row: ComparisonRow) -> dict[str, object]:
-    comparison = row.comparison
+    return {**_standing_record(row.standing), **_test_record(row)}
+
+
+def _test_record(row: ComparisonRow | None) -> dict[str, object]:
+    """Return a row's test, or an empty one for cells with the baseline's values."""
+    comparison = row and row.comparison
     return {
-        **_standing_record(row.standing),
-        "difference": comparison.difference,
-        "ci_low": comparison.low,
-        "ci_high": comparison.high,
-        "p": comparison.p,
-        "p_adjusted": row.p_adjusted,
-        "verdict": row.verdict,
-        "n": comparison.n,
-        "n_clusters": comparison.n_clusters,
-        "standard_error": comparison.standard_error,
-        "detectable_difference": row.detectable,
-        "n_needed": row.n_needed,
+        "difference": comparison.difference if comparison else 0.0,
+        "ci_low": comparison and comparison.low,
+        "ci_high": comparison and comparison.high,
+        "p": comparison and comparison.p,
+        "p_adjusted": row and row.p_adjusted,
+        "verdict": row.verdict if row else SAME_VALUES,
+        "n": comparison and comparison.n,
+        "n_clusters": comparison and comparison.n_clusters,
+        "standard_error": comparison and comparison.standard_error,
+        "detectable_difference": row and row.detectable,
+        "n_needed": row and row.n_needed,
     }
 
 
 def as_table(family: Family) -> list[dict[str, object]]:
-    """Return one flat row per cell except the baseline, including cells with identical values. Varying axes are columns
-    "axis/<name>", and left-out samples are a string such as "3 answer_error, 1 failed".
+    """Return one flat row per cell that does not have the baseline's values. Varying axes are columns "axis/<name>",
+    and left-out samples are a string such as "3 answer_error, 1 failed".
     """
-    axes = family.axes()
-    rows = []
-    for row in family.rows:
-        record = _row_record(row)
-        for name in ("cell_id", "same", "axes"):
-            del record[name]
-        record["n_left_out"] = exclusion_text(row.standing.left_out)
-        rows += [
-            {"cell_id": cell.cell_id, **{f"axis/{name}": cell.axes.get(name) for name in axes}, **record}
-            for cell in row.standing.cells
-        ]
-    return rows
+    rows = ((row.standing, _test_record(row)) for row in family.rows)
+    return [_flat_row(family, cell, standing, test) for standing, test in rows for cell in standing.cells]
+
+
+def equal_to_baseline(family: Family) -> list[dict[str, object]]:
+    """Return one flat row per cell with the same values as the baseline, which is not tested."""
+    return [_flat_row(family, cell, family.baseline, _test_record(None)) for cell in family.baseline.same]
+
+
+def _flat_row(family: Family, cell: CellResult, standing: Standing, test: dict[str, object]) -> dict[str, object]:
+    return {
+        "cell_id": cell.cell_id,
+        **{f"axis/{name}": cell.axes.get(name) for name in family.axes()},
+        "mean": standing.mean,
+        "own_mean": standing.own_mean,
+        "n_own": standing.n_own,
+        "n_left_out": exclusion_text(standing.left_out),
+        **test,
+    }

@@ -36,17 +36,17 @@ def paired_test(n_cells: int, alpha: float = ALPHA) -> PairedTest:
 
 
 def equal_groups(joined: CommonSamples, *, larger_is_better: bool, first: CellResult | None = None) -> list[list[int]]:
-    """Return the indices of the cells, grouped by equal values and equal missing samples.
+    """Return the indices of the cells, grouped by equal values, also of samples that others lack.
 
     The group of `first` comes first, if given. The others follow in the order of their means, best first.
     """
     sign = 1 if larger_is_better else -1
     means = joined.means().round(_DIGITS)
     order = sorted(range(len(joined.cells)), key=lambda index: (joined.cells[index] is not first, -sign * means[index]))
-    groups: dict[bytes, list[int]] = {}
+    groups: dict[tuple[bytes, str], list[int]] = {}
     for index in order:
-        values = joined.statistics[:, index].tobytes() + repr(sorted(joined.left_out[index].items())).encode()
-        groups.setdefault(values, []).append(index)
+        reasons = repr(sorted(joined.left_out[index].items()))
+        groups.setdefault((joined.own_digests[index], reasons), []).append(index)
     return list(groups.values())
 
 

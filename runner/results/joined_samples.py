@@ -7,6 +7,7 @@ Means over different samples then differ although no cell is better.
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -43,8 +44,9 @@ class CommonSamples:
     `statistics` float64[n, n_cells, d] are what the metric is computed from: `combine` of their sums, or their mean if
     `combine` is None. `clusters` int64[n] are groups of dependent samples. `strata` int64[n] are the subsets over which
     a macro mean is taken; other means have a single one. `n_known` is the number of samples that any of the cells has.
-    `left_out` counts the samples without a value of each cell, by reason. `apart` are cells that have no sample in
-    common with the others. `keys` identify the samples, in order.
+    `left_out` counts the samples without a value of each cell, by reason. `own_digests` are hashes of each cell's own
+    samples with their values. `apart` are cells that have no sample in common with the others. `keys` identify the
+    samples, in order.
     """
 
     cells: tuple[CellResult, ...]
@@ -55,6 +57,7 @@ class CommonSamples:
     combine: Combine | None
     n_known: int
     left_out: tuple[Counter[str], ...]
+    own_digests: tuple[bytes, ...]
     apart: tuple[CellResult, ...]
 
     @property
@@ -168,6 +171,7 @@ class SampleReader:
             combine=combiner(cells[0], self.metric) if is_corpus else None,
             n_known=len(known),
             left_out=tuple(_missing_by_reason(samples, known) for _, samples in overlapping),
+            own_digests=tuple(_digest(samples, known) for _, samples in overlapping),
             apart=tuple(cell for index, cell in enumerate(cells) if index not in together),
         )
 
@@ -210,6 +214,13 @@ def _overlapping_cells(scored: Sequence[ScoredSamples]) -> tuple[set[int], set[K
         if shared := common & valued[index]:
             common, together = shared, together | {index}
     return together, common
+
+
+def _digest(samples: ScoredSamples, known: dict[Key, None]) -> bytes:
+    valued = samples.find_valued()
+    own = [(place, samples.rows[key]) for place, key in enumerate(known) if key in valued]
+    places, rows = np.array(own, dtype=np.int64).reshape(-1, 2).T
+    return sha256(places.tobytes() + samples.statistics[rows].tobytes()).digest()
 
 
 def _missing_by_reason(samples: ScoredSamples, known: dict[Key, None]) -> Counter[str]:

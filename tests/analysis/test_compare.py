@@ -293,6 +293,21 @@ class TestCellsWithOtherSamples:
     first = replace(tiny_sweep.CELLS[0], rouge_l=[0.2, 0.3, 0.9, 0.8, 0.9, 0.8, 0.9, 0.8])
     second = replace(tiny_sweep.CELLS[1], rouge_l=[None, None, 0.9, 0.8, 0.8, 0.8, 0.9, 0.8])
 
+    @pytest.mark.parametrize(
+        "other", [[None, 0.3, 0.9, 0.8, 0.9, 0.8, 0.9, 0.8], [0.4, None, 0.9, 0.8, 0.9, 0.8, 0.9, 0.8]]
+    )
+    def test_cells_that_differ_only_in_own_samples_have_own_means(
+        self, other: list[float | None], tmp_path: Path
+    ) -> None:
+        one = replace(self.second, rouge_l=[0.2, None, 0.9, 0.8, 0.9, 0.8, 0.9, 0.8])
+        two = replace(self.first, rouge_l=other)
+        found = family(
+            tiny_sweep.write(tmp_path, [one, two, replace(tiny_sweep.CELLS[2], rouge_l=self.second.rouge_l)])
+        )
+        own = {standing.cell.cell_id: standing.own_mean for standing in found.standings}
+        for cell in (one, two):
+            assert own[cell.cell_id] == pytest.approx(np.mean([value for value in cell.rouge_l if value is not None]))
+
     def test_cells_with_different_samples_are_compared_on_common_samples(self, tmp_path: Path) -> None:
         found = family(tiny_sweep.write(tmp_path, [self.first, self.second]))
         assert (found.n, found.n_known, found.left_out_differ) == (6, 8, True)
@@ -437,6 +452,13 @@ class TestCommand:
         assert header[:2] == ["cell_id", "axis/=1+1"]
         assert [row[1] for row in rows] == [f"'={row[0]}" for row in rows]
         assert all(float(row[header.index("difference")]) < 0 for row in rows)
+
+    def test_compare_csv_lists_cells_with_the_values_of_the_baseline(self, tmp_path: Path) -> None:
+        equal = [replace(cell, rouge_l=tiny_sweep.CELLS[0].rouge_l) for cell in tiny_sweep.CELLS]
+        sweep = tiny_sweep.write(tmp_path / "sweep", equal)
+        assert main(["compare", str(sweep), "--metric", "rouge_l", "--csv", str(tmp_path / "a.csv")]) == 0
+        rows = list(csv.DictReader((tmp_path / "a.csv").read_text(encoding="utf-8").splitlines()))
+        assert [(row["verdict"], float(row["difference"]), row["p"]) for row in rows] == [("same values", 0, "")] * 3
 
     def test_compare_command_writes_json_and_csv(self, sweep: Path, tmp_path: Path) -> None:
         arguments = ["--json", str(tmp_path / "a.json"), "--csv", str(tmp_path / "a.csv")]
