@@ -99,6 +99,9 @@ def show(console: Console, family: Family) -> None:
     if stopped := family.sweep.stopped:
         names = ", ".join(escape(notes.cell_name(family, cell)) for cell in stopped)
         console.print(f"stopped by {name_stopper(stopped)}, not compared: {names}")
+    for cell in family.bounds:
+        name, bound = escape(notes.cell_name(family, cell)), terminal.number(family.metric.value(cell) or 0.0, 4)
+        console.print(f"upper bound ({bound}), not compared: {name}. --baseline {cell.cell_id} compares with it")
     for cell in family.without_value:
         console.print(f"no value, not compared: {escape(notes.cell_name(family, cell))}")
     for cell in family.apart:

@@ -34,6 +34,7 @@ from runner.results import (
     collect_group_scores,
     common_samples,
     equal_groups,
+    without_bounds,
 )
 
 _DIGITS = 12
@@ -44,7 +45,7 @@ def compare_cells(
     sweep: LoadedSweep, metric: SubsetMetric, test: PairedTest, *, baseline: str = "", alpha: float = 0.05
 ) -> Family:
     """Compare the cells that did not fail with `baseline` (see `LoadedSweep.cell`). If that is "" or "best", compare
-    them with the best cell by this metric.
+    them with the best cell by this metric, without upper bounds (`runner.results.is_bound`).
 
     Raises DataError if fewer than two cells have a value, if the baseline has no value, if the cells share no sample,
     or if the metric has no better direction.
@@ -58,6 +59,9 @@ def compare_cells(
     if named and named not in valued:
         why = f"it is {named.status}" if named.status != OK else f"it has no value of {metric}"
         raise DataError(f"--baseline {baseline}: {named.cell_id} cannot be the baseline: {why}")
+    eligible = valued if named else without_bounds(valued)
+    bounds = tuple(cell for cell in valued if cell not in eligible)
+    valued = [*eligible]
     if len(valued) < 2:
         raise DataError(
             f"{sweep.name}: {len(valued)} of {len(sweep.cells)} cells have a value of {metric}; a comparison needs two"
@@ -82,7 +86,8 @@ def compare_cells(
         n_effective=0.0,
         left_out_differ=joined.left_out_differ,
         failed=sweep.failed,
-        without_value=tuple(cell for cell in sound if cell not in valued),
+        without_value=tuple(cell for cell in sound if cell not in (*valued, *bounds)),
+        bounds=bounds,
         apart=joined.apart,
     )
     if len(table.standings) == 1:

@@ -75,7 +75,8 @@ class Family:
     probability of any wrong verdict is at most alpha. After a search by scores, "all cells" means every cell of its
     space, because it could have tried each. With the best cell as baseline, picked by the same samples, "worse" means
     that a cell is not the best, by `best_cells`. The probability that any truly best cell is called "worse" is at most
-    alpha. `left_out_differ` is True if own means do not cover the same samples as the comparison.
+    alpha. `left_out_differ` is True if own means do not cover the same samples as the comparison. `bounds` are upper
+    bounds, which take no part in the search for the best cell.
     """
 
     sweep: LoadedSweep
@@ -92,6 +93,7 @@ class Family:
     left_out_differ: bool
     failed: tuple[CellResult, ...]
     without_value: tuple[CellResult, ...]
+    bounds: tuple[CellResult, ...]
     apart: tuple[CellResult, ...]
 
     @property

@@ -33,6 +33,7 @@ def as_record(family: Family) -> dict[str, object]:
         "failed": {cell.cell_id: cell.reason for cell in family.failed},
         "stopped": {cell.cell_id: cell.reason for cell in family.sweep.stopped},
         "without_value": [cell.cell_id for cell in family.without_value],
+        "upper_bounds": [cell.cell_id for cell in family.bounds],
         "without_common_sample": [cell.cell_id for cell in family.apart],
     }
 

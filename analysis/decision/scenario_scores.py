@@ -24,6 +24,7 @@ from runner.results import (
     depends_on_prompt,
     put_most_samples_first,
     varying_axes,
+    without_bounds,
 )
 
 MIN_SAMPLES, MIN_CLUSTERS = 10, 5
@@ -149,6 +150,7 @@ class ScenarioScores:
     def _read(self, subset: str) -> ScoredCells | None:
         name = self.metric.metric
         valued = [cell for cell in self.sweep.cells if cell.status == OK and cell.value(name, subset) is not None]
+        valued = [*without_bounds(valued)]
         if len(valued) < 2:
             return None
         samples = self._reader.common(put_most_samples_first(valued, name, subset), subset)

@@ -7,6 +7,7 @@ from analysis.comparison_family import Family, detectable_range, needed_range
 from analysis.report.report_input import ReportSource
 from components.statistics import POWER
 from components.subsets import OVERALL
+from runner import results
 from runner.console.styled_text import Prose, count, count_decimals, join_names, number, prose
 from runner.results import (
     NO_QUALITY,
@@ -65,7 +66,7 @@ def gather(source: ReportSource) -> ReportAnswer:
         return ReportAnswer(_about(source), _no_answer(source), "", "", 0, ())
     if main.family is None:
         name = f"{main.metric.subset}:{main.metric.metric}"
-        best = source.sweep.rank_cells(name)[0]
+        best = results.without_bounds(source.sweep.rank_cells(name))[0]
         take = source.sweep.best(name) if source.sweep.is_chosen_by_scores else best
         only = (
             _single_answer(source, main.metric, take)

@@ -233,11 +233,12 @@ def _notes(source: ReportSource, family: Family) -> list[str]:
 
 def _not_compared(source: ReportSource, family: Family) -> list[str]:
     kinds: Sequence[tuple[str, Sequence[CellResult]]] = (
-        ("no value", family.without_value),
-        ("no sample in common with the others", family.apart),
+        ("they have no value", family.without_value),
+        ("they have no sample in common with the others", family.apart),
+        ("they are upper bounds, which find the gold in the labels", family.bounds),
     )
     return [
-        f"Not compared, because they have {why}: {join_names(map(source.names.short_name, cells))}."
+        f"Not compared, because {why}: {join_names(map(source.names.short_name, cells))}."
         for why, cells in kinds
         if cells
     ]

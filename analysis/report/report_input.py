@@ -113,8 +113,9 @@ class ReportSource:
         return self.compared[0] if self.compared else None
 
     def list_valued(self, metric: SubsetMetric) -> list[CellResult]:
-        """Return the cells that did not fail and have a value."""
-        return [cell for cell in self.sweep.cells if cell.status == OK and metric.value(cell) is not None]
+        """Return the cells that did not fail, have a value, and are an option to choose."""
+        valued = [cell for cell in self.sweep.cells if cell.status == OK and metric.value(cell) is not None]
+        return [*results.without_bounds(valued)]
 
     def _compare(self, metric: SubsetMetric) -> ComparedCells:
         if len(self.list_valued(metric)) < 2:

@@ -7,7 +7,7 @@ from pathlib import Path
 from components.subsets import OVERALL
 from runner.results import OK, CellResult, larger_is_better, read_cell
 from runner.results.cell_axes import find_varying_axes
-from runner.results.cell_choice import COMPARE_ALIKE, Choice, find_choice
+from runner.results.cell_choice import COMPARE_ALIKE, Choice, find_choice, is_bound, without_bounds
 from runner.results.choice_wording import race_winner_text
 from runner.results.indistinguishable_cells import paired_test
 from runner.results.joined_samples import OWN_MEANS, CommonMeans, put_most_samples_first
@@ -51,7 +51,8 @@ class Standings:
         """
         if self.choice:
             return self.choice.cell
-        return self.ordered[0] if self.metrics and direction_sign(self.metrics[0], self.ordered) else None
+        is_ranked = self.metrics and direction_sign(self.metrics[0], self.ordered)
+        return without_bounds(self.ordered)[0] if is_ranked else None
 
     @property
     def leaders(self) -> list[CellResult]:
@@ -105,10 +106,16 @@ def untested_advice() -> str:
 
 
 def first_row_line(standings: Standings, stopped: Sequence[CellResult] = ()) -> str:
-    """Return a line about the first row of the leaderboard; "" if there is nothing to choose.
+    """Return a line about the first row of the leaderboard and upper bounds; "" if there is nothing to choose.
 
     `stopped` are the cells that a race or the user stopped, which have no row.
     """
+    line = _choice_line(standings, stopped)
+    has_bounds = standings.choice and any(map(is_bound, standings.ordered))
+    return f"{line} retriever=oracle is an upper bound, and is not compared." if has_bounds else line
+
+
+def _choice_line(standings: Standings, stopped: Sequence[CellResult]) -> str:
     if len(standings.ordered) == 1 and standings.best and (won := race_winner_text(stopped)):
         return f"The cell to take. {won}"
     if standings.lacks_quality and len(standings.ordered) > 1:

@@ -24,7 +24,15 @@ from runner.results.cell_axes import (
     identify_configuration,
     varies_chunks,
 )
-from runner.results.cell_choice import COMPARE_ALIKE, CONDITION, Choice, choose, spans_conditions
+from runner.results.cell_choice import (
+    COMPARE_ALIKE,
+    CONDITION,
+    Choice,
+    choose,
+    is_bound,
+    spans_conditions,
+    without_bounds,
+)
 from runner.results.cell_result import (
     FAILED,
     INTERRUPTED,
@@ -177,6 +185,7 @@ __all__ = [
     "groups_note",
     "headlines",
     "identify_configuration",
+    "is_bound",
     "is_corpus_metric",
     "is_of_turns",
     "known_costs",
@@ -210,6 +219,7 @@ __all__ = [
     "trust",
     "varies_chunks",
     "varying_axes",
+    "without_bounds",
     "write_cell",
     "write_leaderboard",
     "write_sweep",

@@ -29,6 +29,9 @@ CONDITION = "retriever.noise_rate"
 choose.
 """
 
+_BOUNDS = frozenset({"oracle"})
+"""Retrievers that take the gold: upper bounds, which no question of a user could reach."""
+
 COMPARE_ALIKE = f"Compare cells at one {CONDITION}, which sets how hard the test is."
 """Advice that replaces a recommendation if cells were tested under different conditions."""
 
@@ -102,6 +105,16 @@ class Choice:
         return cost is not None and (cost.measure(self.cell) or 0.0) * EQUALLY_CHEAP < (cost.measure(self.best) or 0.0)
 
 
+def is_bound(cell: CellResult) -> bool:
+    """Return True for a cell that is an upper bound of others, and not an option to choose."""
+    return cell.axes.get("retriever") in _BOUNDS
+
+
+def without_bounds(cells: Sequence[CellResult]) -> Sequence[CellResult]:
+    """Return the cells that are an option to choose; all of them if none is."""
+    return [cell for cell in cells if not is_bound(cell)] or cells
+
+
 def spans_conditions(cells: Iterable[CellResult]) -> bool:
     """Return True if the cells were tested under different conditions, so that no comparison between them is fair."""
     return len({cell.axes.get(CONDITION) for cell in cells} - {None}) > 1
@@ -116,11 +129,12 @@ def find_choice(
     larger_is_better: bool,
     test: PairedTest,
 ) -> Choice:
-    """Test the cells and choose one.
+    """Test the cells and choose one. Upper bounds take no part.
 
     `cells` are the successful cells of a sweep that have a value, at least one: see `find_indistinguishable_cells`.
     Raises DataError if samples cannot be read.
     """
+    cells = without_bounds(cells)
     if len(cells) == 1:
         only = ((cells[0],),)
         return Choice(cells[0], only, only, (cells[0],), {}, depends_on_prompt(cells[0], metric))

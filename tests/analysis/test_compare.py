@@ -287,6 +287,29 @@ class TestFamily:
         assert "no sample in common with the others, not compared: b4b4b4b4" in text
 
 
+class TestUpperBounds:
+    cells = (*tiny_sweep.CELLS[:-1], replace(tiny_sweep.CELLS[-1], axes={"retriever": "oracle"}, rouge_l=[1.0] * 8))
+
+    def test_upper_bound_is_no_candidate_for_the_best_cell(self, tmp_path: Path) -> None:
+        sweep = tiny_sweep.write(tmp_path, self.cells)
+        found = family(sweep)
+        (bound,) = found.bounds
+        assert bound.cell_id not in {cell.cell_id for standing in found.standings for cell in standing.cells}
+        assert f"upper bound (1.0000), not compared: {bound.cell_id[:8]}" in text_of(found)
+        best = load(sweep).best("rouge_l")
+        assert best.cell_id == load(tiny_sweep.write(tmp_path / "without", self.cells[:-1])).best("rouge_l").cell_id
+        assert gather_answer(open_source(str(sweep), "rouge_l")).take == best.cell_id
+
+    def test_cells_are_compared_with_a_named_upper_bound(self, tmp_path: Path) -> None:
+        found = family(tiny_sweep.write(tmp_path, self.cells), baseline="retriever=oracle")
+        assert (found.baseline.cell.cell_id, found.bounds) == (self.cells[-1].cell_id, ())
+        assert len(found.rows) == len(self.cells) - 1
+
+    def test_upper_bounds_alone_are_compared(self, tmp_path: Path) -> None:
+        alone = [replace(cell, axes={"retriever": "oracle", "top_k": k}) for k, cell in enumerate(tiny_sweep.CELLS, 1)]
+        assert family(tiny_sweep.write(tmp_path, alone)).bounds == ()
+
+
 class TestCellsWithOtherSamples:
     """The second cell answers like the first one, except that it leaves out the samples that are hard for both."""
 

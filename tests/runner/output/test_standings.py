@@ -10,6 +10,7 @@ from runner import results
 from runner.output.standings import MAX_TESTED_CELLS, Standings, find_standings, first_row_line
 from runner.results import CellResult
 from runner.results.cell_choice import Choice
+from tests.analysis import tiny_sweep
 from tests.analysis.report.pages import rendered, report_on
 from tests.runner.output.test_terminal import cell
 from tests.runner.sweeping import SWEEP_ID, own_data, run_small
@@ -68,6 +69,14 @@ def test_first_row_line_reports_the_winner_of_a_race(n: int, margin: float, text
 
 TEXTS = {"a": "The bridge is here.", "b": "No bridge is there."}
 QUESTIONS = [{"id": f"q{place}", "question": "Where is the bridge?"} for place in range(6)]
+
+
+def test_first_row_line_names_an_upper_bound(tmp_path: Path) -> None:
+    cells = [*tiny_sweep.CELLS[:-1], replace(tiny_sweep.CELLS[-1], axes={"retriever": "oracle"}, rouge_l=[1.0] * 8)]
+    standings = find_standings(results.load(tiny_sweep.write(tmp_path, cells)).cells, tmp_path, "rouge_l")
+    assert standings.best
+    assert standings.best.axes["retriever"] != "oracle"
+    assert "retriever=oracle is an upper bound, and is not compared." in first_row_line(standings)
 
 
 def test_token_count_alone_recommends_no_cell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
