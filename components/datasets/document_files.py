@@ -17,7 +17,7 @@ from components.datasets.json_documents import EXPECTED as _EXPECTED_FILE
 from components.datasets.json_documents import read_json_documents, read_json_in_folder
 from components.datasets.parsed_file import find_parser, read_parsed
 from components.datasets.pdf_file import read_pdf
-from components.datasets.reading import allowed_folders, path_exists, read_bytes
+from components.datasets.reading import HIDDEN, allowed_folders, path_exists, read_bytes
 from components.datasets.sqlite_file import is_database, read_database
 from components.datasets.text_file import read_markdown, read_text
 from components.errors import DataError, MissingExtraError
@@ -178,7 +178,7 @@ def _visible_files(folder: Path) -> dict[str, Path]:
     paths: list[Path] = []
     for parent, folders, files in os.walk(folder, onerror=_refuse):
         folders[:] = [name for name in folders if name[0] != "."]
-        paths += [Path(parent, name) for name in files if name[0] != "."]
+        paths += [Path(parent, name) for name in files if not name.startswith(HIDDEN)]
         links = [Path(parent, name) for name in folders]
         paths += [link for link in links if path_exists(link, Path.is_symlink, EXPECTED_FOLDER)]
     return {_name(path, folder): path for path in sorted(paths)}

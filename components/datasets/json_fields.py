@@ -9,7 +9,7 @@ from pathlib import Path
 
 from components.datasets.reading import read_jsonl
 from components.errors import DataError
-from components.json_value import name_kind
+from components.json_value import Json, name_kind
 
 Record = Mapping[str, object]
 
@@ -78,17 +78,29 @@ def optional_texts(record: Record, key: str, location: str) -> tuple[str, ...]:
 
 def optional_facts(record: Record, key: str, location: str) -> dict[str, str]:
     """Return the object under `key` as strings by name; {} if it is missing or null. Nulls and NaN, which pandas writes
-    for missing values, are left out.
+    for missing values, are left out. As in front matter, booleans are "true" and "false", and lists are joined.
     """
     value = record.get(key)
     facts = as_record({} if value is None else value, f"{location}, field '{key}'")
-    for name, fact in facts.items():
-        is_infinite = isinstance(fact, float) and isinf(fact)
-        if isinstance(fact, bool) or is_infinite or not isinstance(fact, str | int | float | None):
-            raise DataError(
-                f"{location}, field '{key}', '{name}': got a {name_kind(fact)}, expected a string or a number"
-            )
-    return {name: str(fact) for name, fact in facts.items() if not (fact is None or _is_nan(fact))}
+    texts = {name: _fact(fact, f"{location}, field '{key}', '{name}'") for name, fact in facts.items()}
+    return {name: text for name, text in texts.items() if text is not None}
+
+
+def _fact(fact: Json, location: str) -> str | None:
+    if isinstance(fact, list):
+        parts = [_fact(part, location) for part in fact if not isinstance(part, list)]
+        if len(parts) == len(fact):
+            return ", ".join(part for part in parts if part is not None) or None
+    if fact is None or _is_nan(fact):
+        return None
+    if isinstance(fact, bool):
+        return str(fact).lower()
+    if not isinstance(fact, str | int | float) or (isinstance(fact, float) and isinf(fact)):
+        raise DataError(
+            f"{location}: got a {name_kind(fact)}, expected a string, a number, a boolean or a list of them. Give each "
+            "value of an object its own name, such as author_name."
+        )
+    return str(fact)
 
 
 def required_id(record: Record, location: str, key: str = "id") -> str:

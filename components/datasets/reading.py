@@ -50,16 +50,18 @@ def require_file(file: Path, expected: str) -> Path:
 
 
 _OF_SYSTEMS = ("Thumbs.db", "desktop.ini", "__MACOSX")
+HIDDEN = (".", "~$")
+"""Beginnings of the names of hidden files, and of those that Office keeps while a document is open."""
 
 
 def visible_entries(folder: Path, expected: str) -> list[Path]:
     """Return the files and folders in `folder` that are not hidden, sorted. Raises DataError if it cannot be listed.
 
-    Files that Windows and macOS add to folders and archives count as hidden.
+    Files that Windows, macOS and Office add to folders and archives count as hidden.
     """
     try:
         entries = sorted(require_folder(folder, expected).iterdir())
-        return [entry for entry in entries if not entry.name.startswith(".") and entry.name not in _OF_SYSTEMS]
+        return [entry for entry in entries if not entry.name.startswith(HIDDEN) and entry.name not in _OF_SYSTEMS]
     except OSError as error:
         raise DataError(f"{folder}: cannot be listed ({error.strerror}), expected {expected}") from error
 

@@ -35,7 +35,7 @@ def test_metadata_is_empty_if_no_document_has_any(tmp_path: Path) -> None:
     assert documents.metadata == ()
 
 
-@pytest.mark.parametrize("metadata", ["2024", ["2024"], {"tags": ["x"]}, {"is_new": True}])
+@pytest.mark.parametrize("metadata", ["2024", ["2024"], {"tags": [["x"]]}, {"author": {"name": "X"}}])
 def test_invalid_metadata_is_refused_with_its_line(tmp_path: Path, metadata: object) -> None:
     write_lines(tmp_path / "documents.jsonl", [{"text": "one"}, {"text": "two", "metadata": metadata}])
     with pytest.raises(DataError, match=r"documents\.jsonl, line 2, field 'metadata'"):

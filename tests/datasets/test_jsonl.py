@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from components.datasets import document_files
+from components.datasets.document_files import read_documents
 from components.datasets.jsonl import Jsonl
 from components.datasets.jsonl_samples import path_slugs, read_samples
 from components.errors import ConfigError, DataError
@@ -314,6 +315,18 @@ class TestBadInput:
         ):
             source.load()
 
+    def test_metadata_may_be_booleans_and_lists(self, tmp_path: Path) -> None:
+        facts = {"tags": ["price", 2, None], "is_public": True, "authors": [], "year": 2024}
+        write_lines(tmp_path / "documents.jsonl", [{"id": "a", "text": "x", "metadata": facts}])
+        documents, _ = read_documents(tmp_path / "documents.jsonl")
+        assert documents.metadata == [{"tags": "price, 2", "is_public": "true", "year": "2024"}]
+
+    @pytest.mark.parametrize("fact", [{"name": "X"}, [{"name": "X"}], [["x"]]])
+    def test_nested_metadata_is_refused_with_advice(self, fact: object, tmp_path: Path) -> None:
+        write_lines(tmp_path / "documents.jsonl", [{"id": "a", "text": "x", "metadata": {"author": fact}}])
+        with pytest.raises(DataError, match=r"'author': got an? .*Give each value of an object its own name"):
+            read_documents(tmp_path / "documents.jsonl")
+
     def test_missing_values_of_pandas_are_no_metadata(self, tmp_path: Path) -> None:
         facts = {"year": float("nan"), "month": None, "day": 1.5}
         write_lines(tmp_path / "documents.jsonl", [{"id": "a", "text": "x", "metadata": facts}])
@@ -321,7 +334,7 @@ class TestBadInput:
         source = Jsonl(str(tmp_path / "documents.jsonl"), str(tmp_path / "samples.jsonl"))
         assert source.load().documents.metadata == [{"day": "1.5"}]
         write_lines(tmp_path / "documents.jsonl", [{"id": "a", "text": "x", "metadata": {"year": float("inf")}}])
-        with pytest.raises(DataError, match=r"'year': got a number that is not finite, expected a string or a number"):
+        with pytest.raises(DataError, match=r"'year': got a number that is not finite, expected a string, a number"):
             source.load()
 
     def test_missing_reader_package_is_a_configuration_error(

@@ -110,6 +110,7 @@ def test_database_with_uncommitted_wal_changes_is_rejected(tmp_path: Path) -> No
 
 def test_damaged_database_is_an_error_unlike_other_db_files(shop: Path) -> None:
     (shop.parent / "Thumbs.db").write_bytes(b"pictures")
+    (shop.parent / "~$shop.db").write_bytes(b"open in an office program")
     _, counts = read_documents(shop.parent)
     assert counts["files_of_other_kinds"] == "1 .db of another kind"
     content = shop.read_bytes()
