@@ -84,7 +84,7 @@ def _label(each: Candidates) -> str:
 
 
 def _how_many(each: Candidates) -> str:
-    if not each.is_enough:
+    if not each.has_enough_samples:
         return "too few samples" if each.n < MIN_SAMPLES else "too few groups"
     n, n_all = len(each.cells), each.n_cells
     return f"all {n_all}" if n == n_all else f"{n} of {n_all}"
@@ -110,7 +110,7 @@ def _notes(rows: Sequence[Candidates], sweep: LoadedSweep) -> list[str]:
         f"cells are named by {names.rule}; with 95% confidence for each row by itself, the best cell is among those "
         "that may be the best",
     ]
-    if not all(each.is_enough for each in rows):
+    if not all(each.has_enough_samples for each in rows):
         lines.append(f"too few: fewer than {MIN_SAMPLES} samples, or fewer than {MIN_CLUSTERS} independent groups")
     lines += filter(None, [groups_note(sweep.cells)])
     if same := [

@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
 
 def show(console: Console, family: Family) -> None:
     """Print the table, its samples, the conclusion, and the cells that are not compared."""
-    against = "the best cell" if family.is_picked else "the baseline"
+    against = "the best cell" if family.baseline_is_best else "the baseline"
     direction = "larger" if family.metric.larger_is_better else "smaller"
     terminal.show_table(
         console, f"{family.metric} against {against} ({direction} is better)", _columns(family), _marks(family)
@@ -113,7 +113,7 @@ def show(console: Console, family: Family) -> None:
 def _marks(family: Family) -> Marks:
     """Mark the best cell or the baseline bold, and significant differences with a star."""
     row_marks = [BOLD, *(STAR if row.is_decided else "" for row in family.rows)]
-    if family.is_picked:
+    if family.baseline_is_best:
         how = notes.correction_text(family)
         return Marks(
             row_marks, "the best on these samples", f"worse than the best at an alpha of {family.alpha:g}, {how}"
@@ -139,7 +139,9 @@ def _columns(family: Family) -> list[TableColumn]:
         ),
         *_p_columns(family),
         TableColumn(
-            "verdict", ["best" if family.is_picked else "baseline", *(row.verdict for row in rows)], is_number=False
+            "verdict",
+            ["best" if family.baseline_is_best else "baseline", *(row.verdict for row in rows)],
+            is_number=False,
         ),
     ]
     if family.left_out_differ:
@@ -157,7 +159,7 @@ def _p_columns(family: Family) -> list[TableColumn]:
     samples picked that cell.
     """
     adjusted = ["", *(terminal.number(row.p_adjusted, 4) for row in family.rows)]
-    if family.is_picked:
+    if family.baseline_is_best:
         return [TableColumn("adj. p", adjusted)]
     alone = ["", *(terminal.number(row.comparison.p, 4) for row in family.rows)]
     return [TableColumn("p", alone, optional=True), TableColumn("Holm p", adjusted)]

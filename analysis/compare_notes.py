@@ -94,10 +94,10 @@ def trust_lines(family: Family) -> list[str]:
         f"extreme skew, up to {_MAX_FALSE_RATE} for a cell with rare, severe failures that the samples miss"
     ]
     if any(_excludes_zero(row) and not row.is_decided for row in family.rows):
-        p = "adj. p" if family.is_picked else "Holm p"
+        p = "adj. p" if family.baseline_is_best else "Holm p"
         lines.append(
             f"{p} is corrected for all comparisons, intervals are not: a verdict can be "
-            f"'{MAY_BE_BEST if family.is_picked else UNDECIDED}' although the interval excludes 0"
+            f"'{MAY_BE_BEST if family.baseline_is_best else UNDECIDED}' although the interval excludes 0"
         )
     if family.rows[0].comparison.standard_error is None:
         lines.append(
@@ -134,7 +134,7 @@ def _conclusion(family: Family, is_for_print: bool) -> str:
     """Name the cells that may be the best, or count the cells that are better and worse than the baseline."""
     if not family.rows:
         return f"All {len(family.baseline.cells)} cells have the same value for every sample."
-    return _describe_best_cells(family, is_for_print) if family.is_picked else _against_baseline(family)
+    return _describe_best_cells(family, is_for_print) if family.baseline_is_best else _against_baseline(family)
 
 
 def _unit(family: Family) -> str:
@@ -194,7 +194,7 @@ def _needed_line(family: Family) -> str:
     span = needed_range(family)
     if not span:
         return ""
-    against = "the best cell" if family.is_picked else "the baseline"
+    against = "the best cell" if family.baseline_is_best else "the baseline"
     undecided = "the tied cells" if len(family.not_distinguishable) > 1 else "the tied cell"
     return f"At the observed differences, it would take {span} questions to separate {undecided} from {against}."
 

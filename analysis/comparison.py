@@ -76,7 +76,7 @@ def compare_cells(
         sweep=sweep,
         metric=metric,
         baseline=table.standings[0],
-        is_picked=named is None,
+        baseline_is_best=named is None,
         alpha=alpha,
         test=test,
         rows=(),
@@ -137,10 +137,10 @@ class _Correction(NamedTuple):
 def _rows(family: Family, table: _Table) -> tuple[ComparisonRow, ...]:
     n_rows = len(table.standings) - 1
     n_corrected = n_rows + family.n_corrected
-    comparisons = family.test.compare(table.scores, family.alpha / (n_rows if family.is_picked else n_corrected))
+    comparisons = family.test.compare(table.scores, family.alpha / (n_rows if family.baseline_is_best else n_corrected))
     correction = (
         _correct_against_best(family, table.scores)
-        if family.is_picked
+        if family.baseline_is_best
         else _Correction(holm([_number(one.p) for one in comparisons], n_corrected), family.alpha / n_corrected, None)
     )
     against_first = right_or_wrong(table.scores, np.vstack([np.full(n_rows, -1.0), np.eye(n_rows)]))
@@ -175,7 +175,7 @@ def _correct_against_best(family: Family, scores: SampleScores) -> _Correction:
 
 def _verdict(family: Family, comparison: Comparison, *, is_shown: bool) -> str:
     if not is_shown:
-        return MAY_BE_BEST if family.is_picked else UNDECIDED
+        return MAY_BE_BEST if family.baseline_is_best else UNDECIDED
     return BETTER if (_number(comparison.difference) > 0) == family.metric.direction() else WORSE
 
 

@@ -71,7 +71,7 @@ class Family:
     """The comparisons of one table: every cell but the baseline, best first. They use the `n` samples of `n_known` for
     which all cells have a value, in `n_clusters` clusters, worth `n_effective` of equal size.
 
-    With a named baseline (`is_picked` False), "better" and "worse" follow Holm's correction over all cells: the
+    With a named baseline (`baseline_is_best` False), "better" and "worse" follow Holm's correction over all cells: the
     probability of any wrong verdict is at most alpha. After a search by scores, "all cells" means every cell of its
     space, because it could have tried each. With the best cell as baseline, picked by the same samples, "worse" means
     that a cell is not the best, by `best_cells`. The probability that any truly best cell is called "worse" is at most
@@ -82,7 +82,7 @@ class Family:
     sweep: LoadedSweep
     metric: SubsetMetric
     baseline: Standing
-    is_picked: bool
+    baseline_is_best: bool
     alpha: float
     test: PairedTest
     rows: tuple[ComparisonRow, ...]

@@ -179,7 +179,7 @@ def stage_kinds() -> list[Any]:
 
 def row(cls: Any) -> str:
     """Return the row of the page for a kind of stage. Print it for each kind to write the tables again."""
-    in_the_plan = cls.in_words or cls.kind.replace("_", " ")
+    in_the_plan = cls.display_name or cls.kind.replace("_", " ")
     options = ", ".join(f"`{option}`" for option in own_options(cls))
     return f"| `{cls.kind}` | {in_the_plan} | {summary(cls)} | {options} |".replace("|  |", "| |")
 

@@ -103,7 +103,11 @@ def _axis_effect(scored: ScoredCells, design: LevelDesign, base: str | None, alp
     reference = design.levels.index(base) if base is not None and has_base else order[0]
     others = [index for index in order if index != reference]
     difference_by_level = dict(
-        zip(others, _differences_from(scored, design, reference, others, alpha, is_picked=not has_base), strict=True)
+        zip(
+            others,
+            _differences_from(scored, design, reference, others, alpha, baseline_is_best=not has_base),
+            strict=True,
+        )
     )
     levels = tuple(
         LevelEffect(design.levels[index], float(means[index]), *difference_by_level.get(index, ())) for index in order
@@ -123,13 +127,13 @@ _Difference = tuple[float, float | None, float | None, float, bool]
 
 
 def _differences_from(
-    scored: ScoredCells, design: LevelDesign, reference: int, others: list[int], alpha: float, *, is_picked: bool
+    scored: ScoredCells, design: LevelDesign, reference: int, others: list[int], alpha: float, *, baseline_is_best: bool
 ) -> list[_Difference]:
     """Return the differences of the others from the reference. If the same samples picked the reference, correct them
     for all pairs.
     """
     level_pairs = [(index, reference) for index in others]
-    if is_picked:
+    if baseline_is_best:
         unordered = {frozenset(pair) for pair in level_pairs}
         level_pairs += [pair for pair in pairs(len(design.levels)) if frozenset(pair) not in unordered]
     weights = np.column_stack([design.weights[:, one] - design.weights[:, other] for one, other in level_pairs])

@@ -45,7 +45,7 @@ class Candidates:
     - alpha, the truly best cell is among the candidates. This holds for each scenario separately. `take` is the id of
     the cell to take (see `choose`). Tokens are compared if `weighs_tokens`.
 
-    If `is_enough` is False, there are too few samples to rule out any cell, and all cells are candidates. If
+    If `has_enough_samples` is False, there are too few samples to rule out any cell, and all cells are candidates. If
     `spans_conditions` is True, the cells were tested under different conditions, and the easiest test is not a choice.
     """
 
@@ -53,7 +53,7 @@ class Candidates:
     n: int
     n_clusters: int
     n_cells: int
-    is_enough: bool
+    has_enough_samples: bool
     cells: tuple[Candidate, ...]
     weighs_tokens: bool
     spans_conditions: bool = False
@@ -82,7 +82,9 @@ def candidates(
 def _candidates(scored: ScoredCells, metric: str, alpha: float, *, is_exact: bool) -> Candidates:
     means = scored.samples.means()
     is_in = (
-        best_p_values(scored, alpha, is_exact=is_exact) > alpha if scored.is_enough else np.ones(len(means), np.bool_)
+        best_p_values(scored, alpha, is_exact=is_exact) > alpha
+        if scored.has_enough_samples
+        else np.ones(len(means), np.bool_)
     )
     order = np.argsort(-scored.orient(means), kind="stable")
     indices = [int(index) for index in order if is_in[index]]
@@ -98,7 +100,7 @@ def _candidates(scored: ScoredCells, metric: str, alpha: float, *, is_exact: boo
         scored.n,
         scored.n_clusters,
         len(means),
-        scored.is_enough,
+        scored.has_enough_samples,
         tuple(entries),
         scored.weighs_tokens,
         spans_conditions(scored.cells),

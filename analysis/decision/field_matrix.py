@@ -101,7 +101,7 @@ def topic_task_matrix(
     enough = {
         key: scored
         for key, scored in scored_fields.items()
-        if scored.is_enough and AVERAGE not in key and not spans_conditions(scored.cells)
+        if scored.has_enough_samples and AVERAGE not in key and not spans_conditions(scored.cells)
     }
     n_draws = max(_MIN_DRAWS, int(_DRAWS_BEYOND * len(enough) / alpha))
     p = [equal_cells_p_value(_distinct_scores(scored), n_resamples=n_draws, seed=_SEED) for scored in enough.values()]

@@ -25,7 +25,7 @@ class Interaction:
     `less_with`. `gain_more` and `gain_less` are the two gains, and `difference` is the difference between them,
     averaged over `n_combinations` of the other axes. A gain is an improvement, regardless of the metric's direction.
 
-    Among `n_looked_at` such differences of all pairs of axes, it is the farthest from zero for its pair, in standard
+    Among `n_compared` such differences of all pairs of axes, it is the farthest from zero for its pair, in standard
     errors. `p` and the interval are corrected for all of them. With probability 1 - alpha, no interaction of a scenario
     is marked `is_shown` by chance. `unseen` is the axis of the two that changes no sample's value, as top_k changes no
     ranking; "" if both change some.
@@ -44,7 +44,7 @@ class Interaction:
     gain_more: float
     gain_less: float
     n_combinations: int
-    n_looked_at: int
+    n_compared: int
     unseen: str = ""
 
     def text(self) -> str:
@@ -82,7 +82,7 @@ def find_interactions(scored: ScoredCells, alpha: float) -> tuple[Interaction, .
         return ()
     examples: list[_Example] = []
     largest: list[NDArray[np.float64]] = []
-    n_looked_at = df = 0
+    n_compared = df = 0
     for first, second in combinations(scored.axes, 2):
         best: _Example | None = None
         for block in _split_into_blocks(tetrads(first, second, scored.levels)):
@@ -90,7 +90,7 @@ def find_interactions(scored: ScoredCells, alpha: float) -> tuple[Interaction, .
             estimates = contrasts(scored.contributions, weights, _N_DRAWS, _SEED)
             maxima = [(measure.drawn * measure.unit).max(axis=1) for measure in estimates.measures]
             largest = [np.maximum(*pair) for pair in zip(largest, maxima, strict=True)] if largest else maxima
-            n_looked_at, df = n_looked_at + len(block), estimates.df
+            n_compared, df = n_compared + len(block), estimates.df
             best = max(filter(None, (best, _find_clearest(block, estimates))), key=lambda each: min(each.sizes))
         if best:
             examples.append(best)
@@ -99,7 +99,7 @@ def find_interactions(scored: ScoredCells, alpha: float) -> tuple[Interaction, .
     tail = Tail(tuple(map(np.sort, largest)), df)
     found_all = [
         replace(one, unseen=next((axis for axis in reversed(one.axes) if axis in scored.unseen_axes), ""))
-        for one in (_interaction(scored, each, tail, alpha, n_looked_at) for each in examples)
+        for one in (_interaction(scored, each, tail, alpha, n_compared) for each in examples)
     ]
     return tuple(sorted(found_all, key=lambda one: one.p))
 
@@ -117,7 +117,7 @@ def _find_clearest(block: Sequence[AxisPairDesign], estimates: Contrasts) -> _Ex
     return _Example(block[index], float(estimates.values[index]), float(estimates.errors[index]), example_sizes)
 
 
-def _interaction(scored: ScoredCells, example: _Example, tail: Tail, alpha: float, n_looked_at: int) -> Interaction:
+def _interaction(scored: ScoredCells, example: _Example, tail: Tail, alpha: float, n_compared: int) -> Interaction:
     """Orient the tetrad so that the difference and the larger of the two gains are positive."""
     tetrad, sign = example.tetrad, 1.0 if scored.larger_is_better else -1.0
     p = max(float(tail_share(draws, np.array(size))) for draws, size in zip(tail.largest, example.sizes, strict=True))
@@ -145,5 +145,5 @@ def _interaction(scored: ScoredCells, example: _Example, tail: Tail, alpha: floa
         with_c,
         with_d,
         tetrad.n_combinations,
-        n_looked_at,
+        n_compared,
     )

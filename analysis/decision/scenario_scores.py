@@ -73,7 +73,7 @@ class ScoredCells:
         return len(np.unique(self.samples.clusters))
 
     @property
-    def is_enough(self) -> bool:
+    def has_enough_samples(self) -> bool:
         """True if there are enough samples and groups to call anything the best."""
         return self.n >= MIN_SAMPLES and self.n_clusters >= MIN_CLUSTERS
 

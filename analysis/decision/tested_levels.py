@@ -75,7 +75,7 @@ def make_designs(scored: ScoredCells) -> list[LevelDesign]:
 def tested_levels(scored: ScoredCells, designs: Sequence[LevelDesign], n_draws: int) -> Iterator[TestedLevels]:
     """Yield all axes of a scenario, tested by the same resamples, because drawing them takes most of the time."""
     cells = scored.contributions
-    if not scored.is_enough or not designs:
+    if not scored.has_enough_samples or not designs:
         yield from (TestedLevels(scored, design, cells.values @ design.weights) for design in designs)
         return
     weights = [pairwise_weights(design.weights) for design in designs]

@@ -45,7 +45,7 @@ def _baseline_rows(family: Family) -> list[dict[str, object]]:
     return [
         {
             "cell_id": cell.cell_id,
-            "verdict": "best" if family.is_picked else "baseline",
+            "verdict": "best" if family.baseline_is_best else "baseline",
             "mean": standing.mean,
             "n": family.n,
             "n_clusters": family.n_clusters,

@@ -69,7 +69,9 @@ def gather(source: ReportSource) -> tuple[ScenarioEffects, ...]:
     scores = source.scores
     if scores is None:
         return ()
-    scenarios = [scored for scored in scores.scenarios() if scored.scenario.kind in _KINDS and scored.is_enough]
+    scenarios = [
+        scored for scored in scores.scenarios() if scored.scenario.kind in _KINDS and scored.has_enough_samples
+    ]
     if not scenarios:
         scenarios = scores.scenarios()[:1]
     sections = []

@@ -119,7 +119,7 @@ def _best(source: ReportSource, ranked: Candidates | None) -> tuple[str, str]:
 
     Both are "" with too few samples. No cell is named if cells were tested under different conditions.
     """
-    if ranked is None or not ranked.is_enough:
+    if ranked is None or not ranked.has_enough_samples:
         return "", ""
     cells = {cell.cell_id: cell for cell in source.sweep.cells}
     if ranked.spans_conditions:

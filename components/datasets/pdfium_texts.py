@@ -41,7 +41,7 @@ def read_with_pdfium(file: Path) -> list[str]:
         try:
             end = _Shared.reader.read(file, texts)
         except EOFError as error:
-            raise _death(_location(file, texts), _end_reader(of_itself=True)) from error
+            raise _death(_location(file, texts), _end_reader(wait=True)) from error
         except BaseException:  # otherwise the next read would receive this file's reply
             _end_reader()
             raise
@@ -109,10 +109,10 @@ class _Reader:
                 return answer
             texts.append(answer["text"])
 
-    def end(self, *, of_itself: bool) -> int:
+    def end(self, *, wait: bool) -> int:
         """End the process and return its exit code. With `wait`, let it exit by itself."""
         self.leave()
-        if of_itself:
+        if wait:
             with suppress(subprocess.TimeoutExpired):
                 self.process.wait(_WAIT_FOR_END_S)
         self.process.kill()
@@ -131,10 +131,10 @@ class _Shared:
     """The parent's reader. Not closed: a thread that no longer exists may hold its lock."""
 
 
-def _end_reader(*, of_itself: bool = False) -> int:
+def _end_reader(*, wait: bool = False) -> int:
     """End the process, if there is one, and return its exit code; a negative one is the signal that ended it."""
     reader, _Shared.reader = _Shared.reader, None
-    return reader.end(of_itself=of_itself) if reader else 0
+    return reader.end(wait=wait) if reader else 0
 
 
 def _leave_reader() -> None:

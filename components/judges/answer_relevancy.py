@@ -81,9 +81,9 @@ class AnswerRelevancy:
         """Languages of the texts that the prompt suits; () for any."""
         return languages_of_prompts(self.system, self.prompt)
 
-    def asks_only(self) -> "AnswerRelevancy":
+    def without_local_models(self) -> "AnswerRelevancy":
         """Return the same judge without its embedder, whose vectors no request depends on."""
-        return _AsksOnly(**vars(self))
+        return _WithoutLocalModels(**vars(self))
 
     def n_requests_per_sample(self, n_passages: int) -> int:
         """Return 1: one request has all questions."""
@@ -139,7 +139,7 @@ class AnswerRelevancy:
         ]
 
 
-class _AsksOnly(AnswerRelevancy):
+class _WithoutLocalModels(AnswerRelevancy):
     """Asks for the questions, and compares nothing."""
 
     def _cosines(self, derived: Sequence[tuple[str, DerivedQuestions | UnreadableReply]]) -> list[list[float]]:

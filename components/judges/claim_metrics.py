@@ -101,7 +101,7 @@ class ClaimMetrics:
         """2 if verdicts follow the claims of the answer in further requests, else 1."""
         return 2 if self._splits_answers and not self.entailment else 1
 
-    def asks_only(self) -> "ClaimMetrics":
+    def without_local_models(self) -> "ClaimMetrics":
         """Return the same judge without the local model of entailment, whose verdicts no request depends on."""
         return replace(self, entailment=Undecided()) if self.entailment else self
 

@@ -70,7 +70,7 @@ class Faithfulness:
         """2: the claims, and then the verdicts; 1 with `entailment`."""
         return 1 if self.entailment else 2
 
-    def asks_only(self) -> "Faithfulness":
+    def without_local_models(self) -> "Faithfulness":
         """Return the same judge without the local model of entailment, whose verdicts no request depends on."""
         return replace(self, entailment=Undecided()) if self.entailment else self
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from components.openai_server.reading import as_count
 from components.records import Answer, AnswerState, Request
-from components.user_code.passages import BadReply, GivenPassage, preview, read_fields, read_passages, read_text
+from components.user_code.passages import BadReply, ReportedPassage, preview, read_fields, read_passages, read_text
 
 MAX_ANSWER_CHARACTERS = 100_000
 """Longer than any answer. A longer text is a document, a log or an error."""
@@ -22,7 +22,7 @@ class PipelineReply:
     """An answer with its passages, best first. () means that it found none, None that it does not say."""
 
     answer: str
-    passages: tuple[GivenPassage, ...] | None = None
+    passages: tuple[ReportedPassage, ...] | None = None
 
 
 def split_question(request: Request) -> tuple[str, list[dict[str, str]]]:
@@ -70,7 +70,7 @@ def _read_stored(text: str) -> PipelineReply:
     stored = json.loads(text)
     passages = stored["passages"]
     return PipelineReply(
-        stored["answer"], None if passages is None else tuple(GivenPassage(**fields) for fields in passages)
+        stored["answer"], None if passages is None else tuple(ReportedPassage(**fields) for fields in passages)
     )
 
 

@@ -126,6 +126,6 @@ def _comparison(
     difference, n_effective = float(differences.values[i]), differences.n_effective
     if not differences.has_spread:
         return Comparison(n, differences.n_clusters, difference, p=p, n_effective=n_effective)
-    is_enough = differences.n_clusters >= MIN_CLUSTERS and np.isfinite(width)
-    low, high = (difference - width, difference + width) if is_enough else (None, None)
+    has_enough_clusters = differences.n_clusters >= MIN_CLUSTERS and np.isfinite(width)
+    low, high = (difference - width, difference + width) if has_enough_clusters else (None, None)
     return Comparison(n, differences.n_clusters, difference, low, high, p, error, differences.df, critical, n_effective)

@@ -62,17 +62,24 @@ def right_or_wrong(scores: SampleScores, weights: NDArray[np.float64]) -> list[R
     weighted = values * _sample_weights(scores.strata)[:, np.newaxis]
     means, both = weighted.sum(axis=0), values.T @ weighted
     disagreements = means[:, np.newaxis] + means - 2 * both
-    is_enough = len(np.unique(scores.clusters)) >= _MIN_CLUSTERS
-    return [_measure_difference(means, disagreements, contrast, is_enough=is_enough) for contrast in weights.T]
+    has_enough_clusters = len(np.unique(scores.clusters)) >= _MIN_CLUSTERS
+    return [
+        _measure_difference(means, disagreements, contrast, has_enough_clusters=has_enough_clusters)
+        for contrast in weights.T
+    ]
 
 
 def _measure_difference(
-    means: NDArray[np.float64], disagreements: NDArray[np.float64], weights: NDArray[np.float64], *, is_enough: bool
+    means: NDArray[np.float64],
+    disagreements: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    *,
+    has_enough_clusters: bool,
 ) -> RightOrWrong | None:
     up, down = weights > 0, weights < 0
     disagreement = float(weights[up] @ disagreements[np.ix_(up, down)].min(axis=1))
     mean = float(means @ np.abs(weights)) / 2
-    room = max(mean, 1 - mean) if is_enough else 0.0
+    room = max(mean, 1 - mean) if has_enough_clusters else 0.0
     return RightOrWrong(disagreement, room) if disagreement > _ROUNDING else None
 
 

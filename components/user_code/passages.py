@@ -22,7 +22,7 @@ class BadReply(ValueError):
 
 
 @dataclass(frozen=True)
-class GivenPassage:
+class ReportedPassage:
     """A passage that a pipeline used, or that a search found.
 
     `document_id`, `source` and `start` are hints where the text is. They decide only between equal texts. The text must
@@ -35,7 +35,7 @@ class GivenPassage:
     start: int | None = None
 
 
-def read_passages(value: object) -> list[GivenPassage]:
+def read_passages(value: object) -> list[ReportedPassage]:
     """Return passages, best first. `value` is a list of texts, or of records with `text`.
 
     Raises BadReply for a value of another form, and for too many or too long passages.
@@ -72,12 +72,12 @@ def preview(value: object) -> str:
     return f"{shortened_value(value, _SHOWN_CHARACTERS)} ({type(value).__name__})"
 
 
-def _passage(value: object, location: str) -> GivenPassage:
+def _passage(value: object, location: str) -> ReportedPassage:
     if isinstance(value, str):
-        return GivenPassage(whole_characters(value))
+        return ReportedPassage(whole_characters(value))
     record = read_fields(value, location, "a text, or a record with `text`")
     start = record.get("start")
     if start is not None and not (type(start) is int and start >= 0):
         raise BadReply(f"{location}.start: got {preview(start)}, expected a position in the document, from 0")
     hints = {name: read_text(record.get(name) or "", f"{location}.{name}") for name in ("document_id", "source")}
-    return GivenPassage(read_text(record.get("text"), f"{location}.text"), **hints, start=start)
+    return ReportedPassage(read_text(record.get("text"), f"{location}.text"), **hints, start=start)

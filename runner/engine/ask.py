@@ -199,7 +199,7 @@ class Asker:
         }
 
 
-class CountingAsker:
+class CachedReplies:
     """Answers from the stored replies without requests, and counts the missing replies.
 
     A missing reply becomes an answer with state ERROR. A judge repeats a request only after an unreadable reply, so the

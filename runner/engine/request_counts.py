@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from components.openai_server.limiter import Tokens
 from components.protocols import LLM
-from runner.engine.ask import Asking, CountingAsker, is_language_model
+from runner.engine.ask import Asking, CachedReplies, is_language_model
 from runner.engine.cache import Cache
 from runner.engine.edited_models import EditedModel, edited_model
 from runner.engine.model_replies import replies_name
@@ -78,12 +78,12 @@ class _CountingRun(Run):
 
     def __init__(self, stage: AnyStage, store: Store, cache: Cache) -> None:
         super().__init__(stage, store, cache, lambda done, total: None)
-        self._counting_askers: list[tuple[LLM, str, str, CountingAsker]] = []
+        self._counting_askers: list[tuple[LLM, str, str, CachedReplies]] = []
 
     def ask(self, llm: LLM, purpose: str) -> Asking:
         """Return a function that counts the requests."""
         replies = replies_name(llm, purpose, self._store)
-        asker = CountingAsker(llm, self._store.replies(replies))
+        asker = CachedReplies(llm, self._store.replies(replies))
         self._counting_askers.append((llm, purpose, replies, asker))
         return asker
 
@@ -131,11 +131,11 @@ def request_counts(needed: Mapping[str, AnyStage], cached: set[str], store: Stor
     requests_by_kind: dict[str, _KindRequests] = defaultdict(_KindRequests)
     asking = [stage for stage in needed.values() if stage.n_requests]
     cache, computed = Cache(), dict[str, object]()
-    answered = {key for key, stage in needed.items() if stage.counts_ahead and not stage.n_requests}
+    answered = {key for key, stage in needed.items() if stage.has_quick_inputs and not stage.n_requests}
     """Keys of stages that are not cached, but quick to compute: all of their replies are stored."""
     for stage in asking:
         missing = None
-        if stage.counts_ahead:
+        if stage.has_quick_inputs:
             missing = _missing_requests(stage, _ReadingAhead(stage, store, cache, computed))
         elif all(input_stage.key in cached for input_stage in stage.inputs):
             missing = _missing_requests(stage, _CountingRun(stage, store, cache))
@@ -154,7 +154,7 @@ def request_counts(needed: Mapping[str, AnyStage], cached: set[str], store: Stor
         else:
             counted.add(missing, stage)
         counted.unanswered |= missing or {}
-        if stage.counts_ahead and missing == {}:
+        if stage.has_quick_inputs and missing == {}:
             answered.add(stage.key)
     server_counts = _server_request_counts(
         [(stage, _ReadingAhead(stage, store, cache, computed)) for stage in reversed(tuple(needed.values()))]

@@ -184,7 +184,7 @@ class _Schedule:
             while stage := self._waiting.pop_best():
                 self._workers.submit(stage)
                 self._running[stage.key] = stage
-            self._workers.hand_out()
+            self._workers.start_submitted()
         self._steering.note_running(self._running.values())
         return self._waiting.has_ready
 
@@ -295,7 +295,7 @@ class _WaitingStages:
 
     def pop_best(self) -> AnyStage | None:
         """Remove and return the next stage to start. None if no ready stage has room."""
-        rooms = {need: self._workers.room_for(self._order[places[0]]) for need, places in self._ready.items()}
+        rooms = {need: self._workers.start_priority(self._order[places[0]]) for need, places in self._ready.items()}
         best = max(rooms.values(), default=StartPriority.NONE)
         if best is StartPriority.NONE:
             return None

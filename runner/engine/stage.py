@@ -88,9 +88,9 @@ class _Header(TypedDict, total=False):
     version: int
     work: Work
     resources: Resources
-    in_words: str
-    must_read_replies: bool
-    counts_ahead: bool
+    display_name: str
+    repeats_unreadable: bool
+    has_quick_inputs: bool
 
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(dataclasses.field,))
@@ -108,11 +108,11 @@ class Stage(_Reader, ABC, Generic[T]):
     version: ClassVar[int]
     resources: ClassVar[Resources] = Resources()
     work: ClassVar[Work] = Work.ONE_TIME
-    in_words: ClassVar[str] = ""
+    display_name: ClassVar[str] = ""
     """Name of the kind for users. "" if `kind` itself is readable. See `title`."""
-    must_read_replies: ClassVar[bool] = False
+    repeats_unreadable: ClassVar[bool] = False
     """True if the stage repeats a request whose reply it cannot read, up to `n_attempts` times in all."""
-    counts_ahead: ClassVar[bool] = False
+    has_quick_inputs: ClassVar[bool] = False
     """True if all inputs are quick to compute: the plan then counts the requests one by one before the inputs are
     cached.
     """
@@ -141,7 +141,7 @@ class Stage(_Reader, ABC, Generic[T]):
     @property
     def title(self) -> str:
         """Name of the kind for users."""
-        return self.in_words or self.kind.replace("_", " ")
+        return self.display_name or self.kind.replace("_", " ")
 
     @property
     def n_requests(self) -> int:
@@ -197,7 +197,7 @@ class Stage(_Reader, ABC, Generic[T]):
         1 if the stage accepts every reply.
         """
         attempts = (getattr(part, "max_attempts", 1) for part in self.components())
-        return max(attempts, default=1) if self.must_read_replies else 1
+        return max(attempts, default=1) if self.repeats_unreadable else 1
 
     @cached_property
     def key(self) -> str:

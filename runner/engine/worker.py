@@ -148,7 +148,7 @@ class Worker:
         return self._store.find(stage.kind, stage.key)
 
     def _find_whole(self, stage: AnyStage) -> StoredResult | None:
-        return self._store.find_whole(stage.kind, stage.key)
+        return self._store.find_complete(stage.kind, stage.key)
 
     def _reject_damaged(
         self, stage: AnyStage, entry: StoredResult | None, *, contents: bool, discard: bool = False

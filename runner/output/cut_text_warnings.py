@@ -13,7 +13,7 @@ from runner.pipeline.corpus.chunk_vectors import reads_documents
 from runner.pipeline.corpus.loaded_data import some_documents
 from runner.pipeline.corpus.text_passages import ChunkPassages
 from runner.pipeline.planned_cells import PlannedCell
-from runner.pipeline.ranking.unread_texts import CutTexts, model_name
+from runner.pipeline.ranking.truncated_texts import TruncatedTexts, model_name
 from runner.pipeline.retrieval_result import Retrieved
 from runner.pipeline.search.nested_arms import arms_and_candidates
 from runner.results import CellResult
@@ -38,7 +38,7 @@ def long_chunk_lines(cells: Sequence[PlannedCell], store: Store) -> Iterator[str
         for stage in retrieved.cut if isinstance(retrieved, Retrieved) else ():
             is_new = stage.key not in seen and store.find(stage.kind, stage.key) is None
             seen.add(stage.key)
-            if is_new and isinstance(stage, CutTexts) and isinstance(stage.passages, ChunkPassages):
+            if is_new and isinstance(stage, TruncatedTexts) and isinstance(stage.passages, ChunkPassages):
                 yield from _cut_lines(cell, stage, store)
 
 
@@ -59,7 +59,7 @@ def _window_lines(cell: PlannedCell, store: Store) -> Iterator[str]:
             )
 
 
-def _cut_lines(cell: PlannedCell, stage: CutTexts, store: Store) -> Iterator[str]:
+def _cut_lines(cell: PlannedCell, stage: TruncatedTexts, store: Store) -> Iterator[str]:
     embedder, chunker = stage.embedder, cell.request.cell.chunk
     chunker = getattr(chunker, "children", chunker)  # a chunker with children has those searched
     limit = embedder.token_limit()

@@ -7,19 +7,19 @@ from components.prices import NO_PRICES, Prices
 from components.protocols import LLM, Metric, Pipeline
 from runner.engine.executors.processes import Processes
 from runner.engine.executors.protocol import Executor
-from runner.pipeline.answers.cell_answers import AnswerParts
-from runner.pipeline.corpus.cell_texts import CorpusParts
+from runner.pipeline.answers.cell_answers import AnswerComponents
+from runner.pipeline.corpus.cell_texts import CorpusComponents
 from runner.pipeline.race_settings import NO_RACE, RaceSettings
-from runner.pipeline.ranking.cell_ranking import RankingParts
-from runner.pipeline.scoring.cell_scores import ScoringParts
+from runner.pipeline.ranking.cell_ranking import RankingComponents
+from runner.pipeline.scoring.cell_scores import ScoringComponents
 from runner.pipeline.scoring.revision_scores import revision_metrics
-from runner.pipeline.search.cell_search import SearchParts
+from runner.pipeline.search.cell_search import SearchComponents
 from runner.pipeline.search_settings import NO_SEARCH, SearchSettings
 from runner.pipeline.settings import ExperimentSettings, LanguageSettings, RunSettings, TrackingSettings
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell(ScoringParts, AnswerParts, RankingParts, SearchParts, CorpusParts):
+class Cell(ScoringComponents, AnswerComponents, RankingComponents, SearchComponents, CorpusComponents):
     """The components of one cell. Field names are the names of the configuration groups.
 
     Each subpackage of the pipeline declares the components of its steps. `repeat` and `judge_repeat` number draws:

@@ -47,7 +47,7 @@ from runner.pipeline.corpus.refined_corpora import asking_corpora, refiner_repor
 from runner.pipeline.corpus.text_passages import ChunkPassages
 from runner.pipeline.ranking.cell_ranking import RankedHits, ranked_hits
 from runner.pipeline.ranking.list_reranking import asked_orders
-from runner.pipeline.ranking.unread_texts import CutPairs, CutTexts, cut_for_rerankers, cut_texts
+from runner.pipeline.ranking.truncated_texts import TruncatedPairs, TruncatedTexts, cut_for_rerankers, cut_texts
 from runner.pipeline.result import Result
 from runner.pipeline.retrieval_result import IndexRetrieved, NothingRetrieved, PipelineRetrieved, Retrieved
 from runner.pipeline.scoring.answerable_questions import GivenAnswerable, gives_passages
@@ -134,7 +134,7 @@ def _index_retrieval(cell: Cell, data: Data, arm: ExistingIndexArm) -> _Retrieva
     copies = FoundCopies(data.samples, data.corpus) if cell.metrics.credit_copies else NoCopies()
     ranked = ranked_hits(cell, texts, search, copies)
     context = ChosenContext(cell.context, cell.top_k, ranked.hits, ChunkPassages(texts.corpus, texts.chunks))
-    read_context = build_passages(cell, texts, context, search.judged_by)
+    read_context = build_passages(cell, texts, context, search.rerank_queries)
     places = map_to_original((), texts.chunks, ranked.hits, context, _build_places(read_context))
     scored = MetricInputs(ranked.reported, ranked.reported, texts.original, places, copies)
     retrieved = _collect_retrieved(cell, texts, search, ranked, places, data.samples, copies, read_context)
@@ -151,7 +151,7 @@ def _build_index_retrieval(cell: Cell, data: Data) -> _Retrieval:
     search = search_hits(cell, texts, gold, copies)
     ranked = ranked_hits(cell, texts, search, copies)
     context = ChosenContext(cell.context, cell.top_k, ranked.hits, ChunkPassages(texts.corpus, texts.chunks))
-    read_context = build_passages(cell, texts, context, search.judged_by)
+    read_context = build_passages(cell, texts, context, search.rerank_queries)
     places = map_to_original(texts.refined, texts.chunks, ranked.hits, context, _build_places(read_context))
     answerable = ranked.reported
     if gives_passages(picking):
@@ -176,7 +176,7 @@ def _collect_retrieved(
     read_context: ReadContext,
 ) -> Retrieved:
     """Collect the stages of retrieval that results show."""
-    cut: list[CutTexts | CutPairs] = [*cut_for_rerankers(ranked.steps.values())]
+    cut: list[TruncatedTexts | TruncatedPairs] = [*cut_for_rerankers(ranked.steps.values())]
     if not picking_arm(cell):
         cut = [*cut_texts(cell.retriever, *texts.searched, (*search.queries, *search.further)), *cut]
     return Retrieved(

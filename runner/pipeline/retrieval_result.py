@@ -22,7 +22,7 @@ from runner.pipeline.corpus.refined_corpora import AskedCorpus, refiner_counts
 from runner.pipeline.corpus.reply_counts import ReplyCounts
 from runner.pipeline.corpus.step_reports import LINE, StepReport
 from runner.pipeline.ranking.list_reranking import HitOrders
-from runner.pipeline.ranking.unread_texts import CutPairs, CutTexts
+from runner.pipeline.ranking.truncated_texts import TruncatedPairs, TruncatedTexts
 from runner.pipeline.search.expanding import expander_counts
 from runner.pipeline.search.hit_columns import (
     FOUND_GOLD_TYPE,
@@ -49,7 +49,7 @@ class Retrieved(StageGroup):
     hits: Stage[Hits]
     context: Stage[Context]
     copies: Stage[GoldCopies]
-    cut: tuple[CutTexts | CutPairs, ...] = ()
+    cut: tuple[TruncatedTexts | TruncatedPairs, ...] = ()
     orders: Mapping[str, Stage[HitOrders]] = field(default_factory=dict)
     """Orders by "reranker" or "reranker/<step>". Only rerankers with a language model have one."""
     reports: tuple[StepReport, ...] = added_later(())

@@ -11,7 +11,7 @@ from components.errors import ComponentError
 from components.pipelines.langchain import LangchainPipeline
 from components.pipelines.reply import PipelineReply, stored_replies
 from components.records import Answer, AnswerState, ErrorClass, Turn
-from components.user_code.passages import GivenPassage
+from components.user_code.passages import ReportedPassage
 from tests.contracts.pipeline_contract import PipelineContract, make_request
 from tests.extras import skip_without
 
@@ -159,7 +159,7 @@ def answered(component: LangchainPipeline, question: str = "Where?", *history: T
     return answer, reply
 
 
-FOUND = (GivenPassage("The lake is in the west.", "lakes", "lakes.txt", 12), GivenPassage("A river."))
+FOUND = (ReportedPassage("The lake is in the west.", "lakes", "lakes.txt", 12), ReportedPassage("A river."))
 
 
 class TestChain(PipelineContract):
@@ -205,7 +205,7 @@ class TestOutputs:
     @pytest.mark.parametrize(
         ("name", "expected"),
         [
-            ("structured", PipelineReply("Where?", (GivenPassage("one"),))),
+            ("structured", PipelineReply("Where?", (ReportedPassage("one"),))),
             ("nothing", PipelineReply("Where?", ())),
             ("no_passages", PipelineReply("Where?", None)),
             ("blocks", PipelineReply("one two", None)),

@@ -11,7 +11,7 @@ from components.errors import ComponentError
 from components.pipelines.llama_index import LlamaIndexPipeline
 from components.pipelines.reply import PipelineReply, stored_replies
 from components.records import Answer, AnswerState, ErrorClass
-from components.user_code.passages import GivenPassage
+from components.user_code.passages import ReportedPassage
 from tests.contracts.pipeline_contract import PipelineContract, make_request
 from tests.extras import skip_without
 
@@ -107,7 +107,7 @@ def answered(component: LlamaIndexPipeline, question: str = "Where?") -> tuple[A
     return answer, reply
 
 
-FOUND = (GivenPassage("The lake is in the west.", "lakes", "lakes.txt", 12), GivenPassage("A river."))
+FOUND = (ReportedPassage("The lake is in the west.", "lakes", "lakes.txt", 12), ReportedPassage("A river."))
 
 
 class TestQueryEngine(PipelineContract):

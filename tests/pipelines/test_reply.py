@@ -12,7 +12,7 @@ from components.pipelines.reply import (
     stored_replies,
 )
 from components.records import Answer, AnswerState, ErrorClass, Turn
-from components.user_code.passages import MAX_PASSAGES, BadReply, GivenPassage
+from components.user_code.passages import MAX_PASSAGES, BadReply, ReportedPassage
 from tests.contracts.pipeline_contract import make_request
 
 
@@ -45,9 +45,9 @@ def test_empty_passages_differ_from_unknown_passages() -> None:
 def test_texts_records_and_dataclasses_are_read_as_passages() -> None:
     record = {"text": "b", "document_id": "d", "source": "s.md", "start": 3, "end": 4, "score": 0.5}
     assert reply_of({"answer": "x", "passages": ["a", record]}) == PipelineReply(
-        "x", (GivenPassage("a"), GivenPassage("b", "d", "s.md", 3))
+        "x", (ReportedPassage("a"), ReportedPassage("b", "d", "s.md", 3))
     )
-    assert reply_of(Reply("x", (Source("a", "d"),))) == PipelineReply("x", (GivenPassage("a", "d"),))
+    assert reply_of(Reply("x", (Source("a", "d"),))) == PipelineReply("x", (ReportedPassage("a", "d"),))
 
 
 def test_reported_usage_and_seconds_become_part_of_the_answer() -> None:
@@ -64,7 +64,7 @@ def test_failed_request_has_no_stored_reply() -> None:
 
 def test_lone_surrogates_of_a_reply_are_replaced() -> None:
     reply = reply_of({"answer": "a\ud800", "passages": ["b\udc00"]})
-    assert reply == PipelineReply("a\ufffd", (GivenPassage("b\ufffd"),))
+    assert reply == PipelineReply("a\ufffd", (ReportedPassage("b\ufffd"),))
 
 
 @pytest.mark.parametrize(

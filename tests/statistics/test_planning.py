@@ -98,14 +98,14 @@ def test_detectable_difference_grows_with_the_number_of_cells() -> None:
     assert sizes == pytest.approx([0.0283, 0.0375, 0.0486], abs=1e-4)
 
 
-@pytest.mark.parametrize(("n_clusters", "is_enough"), [(7, False), (8, True)])
-def test_planned_difference_is_infinite_below_eight_clusters(n_clusters: int, *, is_enough: bool) -> None:
+@pytest.mark.parametrize(("n_clusters", "has_enough_clusters"), [(7, False), (8, True)])
+def test_planned_difference_is_infinite_below_eight_clusters(n_clusters: int, *, has_enough_clusters: bool) -> None:
     size, _ = Precision((0.01, 0.01), n_clusters - 1, n_clusters, n_clusters).detectable(2)
-    assert np.isfinite(size) == is_enough
+    assert np.isfinite(size) == has_enough_clusters
 
 
-@pytest.mark.parametrize(("largest", "is_enough"), [(20, True), (60, False)])
-def test_planned_difference_of_a_dominant_cluster_is_infinite(largest: int, *, is_enough: bool) -> None:
+@pytest.mark.parametrize(("largest", "has_enough_clusters"), [(20, True), (60, False)])
+def test_planned_difference_of_a_dominant_cluster_is_infinite(largest: int, *, has_enough_clusters: bool) -> None:
     """Forty clusters have one to four samples each, and one of them is larger. (2 / 3)^7.39 is .05."""
     sizes = np.array([largest, *np.resize([1, 2, 3, 4], 39)])
     clusters = np.repeat(np.arange(40), sizes)
@@ -114,7 +114,7 @@ def test_planned_difference_of_a_dominant_cluster_is_infinite(largest: int, *, i
     assert measured is not None
     for precision in (measured, assumed_precision(clusters, deviation=0.25, correlation=0.1)):
         assert precision.n_effective == pytest.approx(len(clusters) ** 2 / (sizes**2).sum())
-        assert (precision.n_effective > 7.39) == np.isfinite(precision.detectable(2)).all() == is_enough
+        assert (precision.n_effective > 7.39) == np.isfinite(precision.detectable(2)).all() == has_enough_clusters
 
 
 @pytest.mark.parametrize("n_clusters", [8, 300])

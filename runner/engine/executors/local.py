@@ -53,7 +53,7 @@ class ThisProcess(Workers):
     def extend(self, stages: Stages) -> bool:
         return self._max_stages is None or len(stages) <= self._max_stages
 
-    def room_for(self, stage: AnyStage) -> StartPriority:
+    def start_priority(self, stage: AnyStage) -> StartPriority:
         return StartPriority.NONE if self._stage else StartPriority.READY
 
     def submit(self, stage: AnyStage) -> None:

@@ -265,7 +265,7 @@ class _Processes(Workers):
         self._grow(n_workers)
         return True
 
-    def room_for(self, stage: AnyStage) -> StartPriority:
+    def start_priority(self, stage: AnyStage) -> StartPriority:
         if not self._idle or self._count_cores(stage) > self._n_free_cores or self._must_wait_for_last_try(stage):
             return StartPriority.NONE
         if fitting := [slot for slot in self._idle if stage.models <= slot.models]:
@@ -302,7 +302,7 @@ class _Processes(Workers):
         last_tries = [key for key, n in self._n_losses.items() if n == N_LOSSES - 1]
         return bool(last_tries) and (stage.key not in last_tries or bool(self._running_stages))
 
-    def hand_out(self) -> None:
+    def start_submitted(self) -> None:
         """Start the submitted stages. A stage that runs alone may use all cores."""
         is_alone = len(self._running_stages) == 1
         for slot in self._slots:

@@ -57,7 +57,7 @@ class Workers(Protocol):
         """Take more stages, by key, while no stage runs. Returns False if they need other workers."""
         return False
 
-    def room_for(self, stage: AnyStage) -> StartPriority:
+    def start_priority(self, stage: AnyStage) -> StartPriority:
         """Rate how well the stage could start now.
 
         Stages of one kind with equal models that are near to the same worker get the same answer.
@@ -76,7 +76,7 @@ class Workers(Protocol):
         The worker then limits the threads of libraries: see `components.threads.allot_threads`.
         """
 
-    def hand_out(self) -> None:
+    def start_submitted(self) -> None:
         """Start the submitted stages that have not started. No further stage is submitted before one ends."""
         return  # executors that start stages in `submit` have nothing left to start
 

@@ -95,9 +95,9 @@ class _JoinedWorkers(Workers):
         assert self._workers is not None, "the workers were started"
         return not defines_in_main(stages) and self._workers.extend(stages)
 
-    def room_for(self, stage: AnyStage) -> StartPriority:
+    def start_priority(self, stage: AnyStage) -> StartPriority:
         assert self._workers is not None, "the workers were started"
-        return self._workers.room_for(stage)
+        return self._workers.start_priority(stage)
 
     def submit(self, stage: AnyStage) -> None:
         assert self._workers is not None, "the workers were started"

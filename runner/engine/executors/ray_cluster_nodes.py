@@ -68,7 +68,7 @@ def compute_share(nodes: Iterable[Node], n_workers: int) -> int:
     return next((share for share in shares if sum(n // share for n in cpus) >= n_workers), 1)
 
 
-class Acceptance:
+class NodeAcceptance:
     """The decision whether results may come from a node: it needs the same versions and the same store."""
 
     def __init__(self, stages: Iterable[AnyStage], store: Store) -> None:

@@ -66,7 +66,7 @@ class RayWorkers(Workers):
     def extend(self, stages: Stages) -> bool:
         return self._slots.extend(stages)
 
-    def room_for(self, stage: AnyStage) -> StartPriority:
+    def start_priority(self, stage: AnyStage) -> StartPriority:
         need = self._slots.needed_resources(stage)
         idle = self._slots.find_idle(need)
         if any(stage.models <= slot.models for slot in idle):

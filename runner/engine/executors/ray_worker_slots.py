@@ -14,8 +14,8 @@ from runner.engine.executors.host_comparison import users_packages
 from runner.engine.executors.protocol import Stages, iterate_components
 from runner.engine.executors.ray_cluster_actors import Actor, Call, end_actor, start_actor
 from runner.engine.executors.ray_cluster_nodes import (
-    Acceptance,
     Node,
+    NodeAcceptance,
     as_options,
     compute_share,
     has_room,
@@ -95,7 +95,7 @@ class WorkerSlots:
 
         code = UserCode(iterate_components(stages))
         self._driver, self._pickled_work = driver, ray.put(pickle.dumps((code, stages, store)))
-        self._acceptance = Acceptance(stages.values(), store)
+        self._acceptance = NodeAcceptance(stages.values(), store)
         self._acceptance.open()
 
     def extend(self, stages: Stages) -> bool:

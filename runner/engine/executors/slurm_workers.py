@@ -130,7 +130,7 @@ class SlurmWorkers(Workers):
             self._settings.silence_s,
         )
 
-    def room_for(self, stage: AnyStage) -> StartPriority:
+    def start_priority(self, stage: AnyStage) -> StartPriority:
         if len(self._stages) >= _TASKS_PER_WORKER * self._n_workers:
             return StartPriority.NONE
         n_holders = self._n_holders(stage.models)
@@ -147,7 +147,7 @@ class SlurmWorkers(Workers):
         """Return the number of workers that hold the models in memory. 0 if the set of models is empty."""
         return sum(models <= worker.models for worker in self._workers.values()) if models else 0
 
-    def hand_out(self) -> None:
+    def start_submitted(self) -> None:
         self._offers.write()
 
     def wait_for_outcomes(self) -> Sequence[StageRun | LostStage]:

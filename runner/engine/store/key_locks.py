@@ -40,7 +40,7 @@ _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSY
 
 
 @contextmanager
-def hold_lease(path: Path, writers: Writers, what: str, *, from_stopped: bool = True) -> Iterator[HeldLock]:
+def hold_key_lock(path: Path, writers: Writers, what: str, *, from_stopped: bool = True) -> Iterator[HeldLock]:
     """Hold a lock while the context lasts. Raises StoreError if it cannot be created.
 
     Logs a warning if it has to wait, with `what` the other process is doing. Without `from_stopped`, a stopped process
@@ -58,7 +58,7 @@ def hold_lease(path: Path, writers: Writers, what: str, *, from_stopped: bool = 
 
 
 @contextmanager
-def leased_if_free(path: Path, writers: Writers) -> Iterator[bool]:
+def try_hold_key_lock(path: Path, writers: Writers) -> Iterator[bool]:
     """Yield True while holding the lock; yield False immediately if another process holds it.
 
     Raises StoreError if the lock cannot be created or read.

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.engine.store.key_locks import hold_lease
+from runner.engine.store.key_locks import hold_key_lock
 from runner.engine.store.locks import shared_mode
 from runner.engine.store.part_files import storage_errors
 from runner.engine.store.regular_files import read_small
@@ -48,7 +48,7 @@ class Leases:
 
         Raises StoreError if the lock cannot be created.
         """
-        return hold_lease(self._folder.parent / "locks" / "prune.lock", self._writers, "pruning the store")
+        return hold_key_lock(self._folder.parent / "locks" / "prune.lock", self._writers, "pruning the store")
 
     @contextmanager
     def take(self, run_id: str, keys: Iterable[str] | None) -> Iterator[None]:

@@ -25,7 +25,7 @@ from components.records import Answer, AnswerState
 from components.text.normalize import whole_characters
 from runner.console.written_files import sync
 from runner.engine.store.claims import Claims
-from runner.engine.store.key_locks import leased_if_free
+from runner.engine.store.key_locks import try_hold_key_lock
 from runner.engine.store.locks import shared_mode
 from runner.engine.store.part_files import permission_advice, storage_errors
 from runner.engine.store.regular_files import open_regular
@@ -243,7 +243,7 @@ class Replies:
         """
         if len(self._names()) <= _MERGE_ABOVE:
             return
-        with leased_if_free(self._folder / ".merging", self._writers) as is_free:
+        with try_hold_key_lock(self._folder / ".merging", self._writers) as is_free:
             ended = (
                 [name for name in self._names() if self._writers.is_gone(name.removesuffix(_SUFFIX))] if is_free else []
             )

@@ -16,7 +16,7 @@ from runner.console.written_files import sync
 from runner.engine.file_operations import link_or_copy
 from runner.engine.store.claims import Claims
 from runner.engine.store.held_locks import HeldLock
-from runner.engine.store.key_locks import abandoned_locks, hold_lease
+from runner.engine.store.key_locks import abandoned_locks, hold_key_lock
 from runner.engine.store.leases import Leases
 from runner.engine.store.links import refuse_folder_links, refuse_links
 from runner.engine.store.manifests import MANIFEST, Manifest, Manifests, write_manifest
@@ -136,9 +136,9 @@ class Store:
 
         A manifest is read once per process. Checksums are compared only when a file is read.
         """
-        return self.find_whole(kind, key) or self._find_partial(kind, key)
+        return self.find_complete(kind, key) or self._find_partial(kind, key)
 
-    def find_whole(self, kind: str, key: str) -> StoredResult | None:
+    def find_complete(self, kind: str, key: str) -> StoredResult | None:
         """Return the usable result of this key, but no partial one. None if it does not exist.
 
         For callers that know that this run has no partial result: on a network, each lookup of a missing path is a
@@ -160,7 +160,7 @@ class Store:
         Partial results of this run count only if this process computed them, because planning precedes the work of
         other processes.
         """
-        if self._remote.holds(kind, key) or self.find_whole(kind, key):
+        if self._remote.holds(kind, key) or self.find_complete(kind, key):
             return True
         return (kind, key) in self._partial and self._find_partial(kind, key) is not None
 
@@ -363,7 +363,7 @@ class Store:
         path, what = self.root / "locks" / f"{key}.lock", f"computing {kind}"
         # First among the processes of this host, so that only one of them at a time asks the remote.
         with (
-            hold_lease(path, self.writers, what, from_stopped=from_stopped) as on_host,
+            hold_key_lock(path, self.writers, what, from_stopped=from_stopped) as on_host,
             self._remote.lock(key, what, is_paid=not from_stopped) as remote,
         ):
             yield HeldLock(on_host.had_holder or remote.had_holder, lambda: on_host.is_lost() or remote.is_lost())

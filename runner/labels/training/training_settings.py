@@ -10,9 +10,9 @@ from components.pretrained.model_folder import missing_packages, model_problems,
 PACKAGES = ("torch", "transformers", "peft", "trl", "datasets", "accelerate")
 
 
-def _option(default: Json, in_words: str) -> Json:
+def _option(default: Json, display_name: str) -> Json:
     """Return a field with its description for the command line."""
-    return field(default=default, metadata={"help": in_words})
+    return field(default=default, metadata={"help": display_name})
 
 
 def _flag(name: str) -> str:

@@ -50,7 +50,7 @@ _ABOUT_PASSAGES = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnswerParts:
+class AnswerComponents:
     """Components of a cell that build the prompts and answer them."""
 
     context: ContextBuilder

@@ -50,10 +50,10 @@ class PromptPieces(Spans):
 class Compressed(
     Stage[PromptPieces],
     kind="prompt_pieces",
-    in_words="compressed passages",
+    display_name="compressed passages",
     version=1,
     work=Work.PER_QUERY,
-    must_read_replies=True,
+    repeats_unreadable=True,
 ):
     """The pieces of each prompt's passages that a compressor retains."""
 

@@ -83,7 +83,7 @@ class AnsweredTurn(StageGroup):
         return in_steps[0] if in_steps else count_usage(run.read(self.answers))
 
 
-class OwnTurns(Stage[TurnSet], kind="turns", in_words="turns of conversations", version=1, work=Work.PER_QUERY):
+class OwnTurns(Stage[TurnSet], kind="turns", display_name="turns of conversations", version=1, work=Work.PER_QUERY):
     """The samples with `n_earlier` earlier turns, with the model's answers to these turns in their history."""
 
     codec = TurnSetCodec()

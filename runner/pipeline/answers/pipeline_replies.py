@@ -25,7 +25,9 @@ def _exchange(question: str, answer: str) -> tuple[tuple[str, str], tuple[str, s
     return ("user", question), ("assistant", answer)
 
 
-class PipelineReplies(Stage[Sequence[Answer]], kind="pipeline_replies", version=1, work=Work.ASKING, counts_ahead=True):
+class PipelineReplies(
+    Stage[Sequence[Answer]], kind="pipeline_replies", version=1, work=Work.ASKING, has_quick_inputs=True
+):
     """The whole reply of a pipeline to each sample, as JSON. `draw` numbers repeated replies to the same question."""
 
     codec = AnswersCodec()

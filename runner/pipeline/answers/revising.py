@@ -57,7 +57,7 @@ class RevisionsCodec:
         return Revisions(AnswersCodec().decode(parts), checks, parts["replies"], parts["usage"])
 
 
-class Revised(Stage[Revisions], kind="revisions", version=1, work=Work.ASKING, must_read_replies=True):
+class Revised(Stage[Revisions], kind="revisions", version=1, work=Work.ASKING, repeats_unreadable=True):
     """The checks of all answers that have a text, and the answers that follow from them."""
 
     codec = RevisionsCodec()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CorpusParts:
+class CorpusComponents:
     """Components that produce the texts of a cell.
 
     `parser`, `tokenizer`, `embedder` and `vector_index` are chosen here, and used by the components that refer to them.

@@ -44,10 +44,10 @@ class ReadFacts:
 class AskedFacts(
     Stage[ReadFacts],
     kind="asked_facts",
-    in_words="facts by a language model",
+    display_name="facts by a language model",
     version=1,
-    must_read_replies=True,
-    counts_ahead=True,
+    repeats_unreadable=True,
+    has_quick_inputs=True,
 ):
     """The facts of each chunk, read by a language model. A chunk without a readable reply has none."""
 
@@ -100,7 +100,7 @@ def _is_valid(outcome: object) -> bool:
     return all(isinstance(text, str) for text in texts) and isinstance(outcome.n_left_out, int)
 
 
-class DistinctFacts(Stage[FactTable], kind="fact_table", in_words="distinct facts", version=1):
+class DistinctFacts(Stage[FactTable], kind="fact_table", display_name="distinct facts", version=1):
     """The distinct facts of all chunks, and their phrases."""
 
     codec = Columns(FactTable)

@@ -57,10 +57,10 @@ class WrittenHeaders:
 class AskedHeaders(
     Stage[WrittenHeaders],
     kind="asked_headers",
-    in_words="headers by a language model",
+    display_name="headers by a language model",
     version=1,
-    must_read_replies=True,
-    counts_ahead=True,
+    repeats_unreadable=True,
+    has_quick_inputs=True,
 ):
     """A header per chunk, written by a language model."""
 

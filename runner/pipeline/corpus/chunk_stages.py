@@ -78,7 +78,7 @@ class BlockSegments(Stage[Segments], kind="segments", version=1):
         return segment(self.documents.read(run).texts, self.tokenizer)
 
 
-class BlockChunks(Stage[Spans], kind="block_chunks", in_words="chunks of a block", version=1):
+class BlockChunks(Stage[Spans], kind="block_chunks", display_name="chunks of a block", version=1):
     """The chunks of a block, as spans of its documents."""
 
     codec = Columns(Spans)

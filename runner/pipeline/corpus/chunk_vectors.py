@@ -49,7 +49,7 @@ class NoDocuments(StageGroup):
         return Passages(())
 
 
-class FittedEmbedder(Stage[EmbedderState], kind="embedder_state", in_words="fitting the embedder", version=1):
+class FittedEmbedder(Stage[EmbedderState], kind="embedder_state", display_name="fitting the embedder", version=1):
     """The state that the embedder learns from the corpus; empty for a pretrained one."""
 
     codec = NamedArraysCodec()
@@ -65,7 +65,7 @@ class FittedEmbedder(Stage[EmbedderState], kind="embedder_state", in_words="fitt
         return validate_arrays(self.embedder.fit(self.documents.read(run)), self.embedder)
 
 
-class ChunkVectors(Stage[Vectors], kind="vectors", in_words="vectors of chunks", version=1):
+class ChunkVectors(Stage[Vectors], kind="vectors", display_name="vectors of chunks", version=1):
     """float32[n_chunks, d], of the chunks of a corpus or of a block of it."""
 
     codec = SinglePart("vectors")
@@ -187,7 +187,7 @@ class VectorBlock(StageGroup):
     vectors: ChunkVectors
 
 
-class JoinedVectors(Stage[Vectors], kind="joined_vectors", in_words="joined vectors of blocks", version=1):
+class JoinedVectors(Stage[Vectors], kind="joined_vectors", display_name="joined vectors of blocks", version=1):
     """float32[n_chunks, d], joined from the vectors of blocks."""
 
     codec = SinglePart("vectors")

@@ -102,7 +102,7 @@ class ChunkBlock(StageGroup):
     spans: Stage[Spans]
 
 
-class ChunksOfBlock(Stage[Spans], kind="chunks_of_block", in_words="selecting chunks by block", version=1):
+class ChunksOfBlock(Stage[Spans], kind="chunks_of_block", display_name="selecting chunks by block", version=1):
     """The chunks of a corpus that belong to the documents of a block, as spans of these documents.
 
     Used for chunks that are not cut block by block.

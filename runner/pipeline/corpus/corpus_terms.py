@@ -26,7 +26,7 @@ class TermTableCodec:
         return TermTable(**arrays, vocabulary=parts["vocabulary"]["term"].to_pylist())
 
 
-class BlockTerms(Stage[TermTable], kind="block_terms", in_words="terms of a block", version=1):
+class BlockTerms(Stage[TermTable], kind="block_terms", display_name="terms of a block", version=1):
     """The terms of a block of documents for one word tokenizer."""
 
     codec = TermTableCodec()
@@ -59,7 +59,7 @@ class CorpusTerms(Stage[TermTable], kind="terms", version=2):
 
 
 class QueryWords(
-    Stage[TermTable], kind="query_words", in_words="term table of queries", version=1, work=Work.PER_QUERY
+    Stage[TermTable], kind="query_words", display_name="term table of queries", version=1, work=Work.PER_QUERY
 ):
     """The terms of the queries, numbered independently of the corpus."""
 

@@ -132,10 +132,10 @@ class AskedCorpusCodec:
 class AskedCorpus(
     Stage[AskedDocuments],
     kind="asked_corpus",
-    in_words="documents by a language model",
+    display_name="documents by a language model",
     version=1,
-    must_read_replies=True,
-    counts_ahead=True,
+    repeats_unreadable=True,
+    has_quick_inputs=True,
 ):
     """One refinement of the documents by a language model."""
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RankingParts:
+class RankingComponents:
     """The reranker of a cell."""
 
     reranker: AnyReranker
@@ -71,7 +71,7 @@ def _reranking(
         rerankers = {name: reranker}
     hits, steps, depth = search.hits, dict[str, Stage[Hits]](), cell.retriever.depth
     for step, step_reranker in rerankers.items():
-        steps[step] = hits = reranked_hits(step_reranker, *texts.ranked, search.judged_by, hits, depth)
+        steps[step] = hits = reranked_hits(step_reranker, *texts.ranked, search.rerank_queries, hits, depth)
     return Reranking(hits, steps, {step: step_reranker.depth for step, step_reranker in rerankers.items()})
 
 

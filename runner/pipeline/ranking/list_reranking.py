@@ -36,10 +36,10 @@ class HitOrders:
 class AskedHitOrders(
     Stage[HitOrders],
     kind="hit_orders",
-    in_words="reranking by a language model",
+    display_name="reranking by a language model",
     version=2,
     work=Work.PER_QUERY,
-    must_read_replies=True,
+    repeats_unreadable=True,
 ):
     """The order that a language model gives to the first `reranker.depth` hits of each query."""
 
@@ -82,7 +82,7 @@ class AskedHitOrders(
         return HitOrders(places, reply_counts(orders, sum(len(row_texts) > 1 for row_texts in texts)), dict(ask.usage))
 
 
-class ReorderedHits(Stage[Hits], kind="reordered_hits", in_words="reranked hits", version=1, work=Work.PER_QUERY):
+class ReorderedHits(Stage[Hits], kind="reordered_hits", display_name="reranked hits", version=1, work=Work.PER_QUERY):
     """The hits in the order of a model, followed by the hits that it did not order.
 
     Scores decrease by one from hit to hit, because the model only gives an order.

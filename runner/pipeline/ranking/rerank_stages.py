@@ -27,7 +27,7 @@ from runner.pipeline.ranking.list_reranking import AskedHitOrders, ReorderedHits
 from runner.pipeline.search.arm_search import encoded_chunks, encoded_queries
 
 
-class RerankedHits(Stage[Hits], kind="reranked_hits", in_words="reranking", version=2, work=Work.PER_QUERY):
+class RerankedHits(Stage[Hits], kind="reranked_hits", display_name="reranking", version=2, work=Work.PER_QUERY):
     """The first `reranker.depth` hits by their new scores, followed by the other hits in their old order.
 
     Hits with equal new scores keep their old order. Scores are stored by (query, chunk): another depth, k1 or fusion

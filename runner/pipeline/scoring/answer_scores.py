@@ -19,7 +19,7 @@ Rows = Sequence[int]
 
 
 class ReferenceUnits(
-    Stage[Units], kind="reference_units", in_words="words of references", version=1, work=Work.BENCHMARK
+    Stage[Units], kind="reference_units", display_name="words of references", version=1, work=Work.BENCHMARK
 ):
     """The units of all samples' references by a form, shared by all answers."""
 
@@ -34,7 +34,7 @@ class ReferenceUnits(
         return number_units(self.form.units([reference for sample in samples for reference in sample.references]))
 
 
-class AnswerUnits(Stage[Units], kind="answer_units", in_words="words of answers", version=1, work=Work.BENCHMARK):
+class AnswerUnits(Stage[Units], kind="answer_units", display_name="words of answers", version=1, work=Work.BENCHMARK):
     """The units of the answers by a form."""
 
     codec = Columns(Units)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoringParts:
+class ScoringComponents:
     """The metrics of a cell."""
 
     metrics: MetricSettings

@@ -64,11 +64,11 @@ class JudgeDecisions:
 class PreparedJudge(
     Stage[JudgeDecisions],
     kind="judge_preparation",
-    in_words="preparing to judge",
+    display_name="preparing to judge",
     version=3,
     work=Work.BENCHMARK,
-    must_read_replies=True,
-    counts_ahead=True,
+    repeats_unreadable=True,
+    has_quick_inputs=True,
 ):
     """The decisions of a judge from questions and references, before it sees answers. All answers share them."""
 
@@ -164,7 +164,12 @@ class JudgedPassages(StageGroup):
 
 
 class JudgedScores(
-    Stage[Scoring], kind="judged_scores", in_words="judging", version=4, work=Work.BENCHMARK, must_read_replies=True
+    Stage[Scoring],
+    kind="judged_scores",
+    display_name="judging",
+    version=4,
+    work=Work.BENCHMARK,
+    repeats_unreadable=True,
 ):
     """The judgements of each answer, or of the passages. `draw` numbers repeated judgements."""
 
@@ -212,8 +217,8 @@ class JudgedScores(
         inputs = [JudgeInput(samples[row], texts[row], passages[row]) for row in rows]
         prepared = run.read(self.preparation)
         # the plan needs only the requests, and nothing that this process would compute from the replies
-        asks_only: Callable[[], JudgedMetric] | None = getattr(self.metric, "asks_only", None)
-        metric = asks_only() if run.only_counts and asks_only else self.metric
+        without_local_models: Callable[[], JudgedMetric] | None = getattr(self.metric, "without_local_models", None)
+        metric = without_local_models() if run.only_counts and without_local_models else self.metric
         judgements = metric.judge(inputs, prepared.decisions, _set_draw(ask, self.draw))
         scores = {name: expand_scores(score, rows, states) for name, score in judgements.scores.items()}
         remarks = [""] * len(samples)

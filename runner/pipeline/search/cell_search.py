@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchParts:
+class SearchComponents:
     """The components of the search of a cell."""
 
     expander: Expander
@@ -54,14 +54,14 @@ class SearchParts:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The `hits` of `queries`, as chunks that are read, after the diversity step. A reranker reads `judged_by`.
+    """The `hits` of `queries`, as chunks that are read, after the diversity step. A reranker reads `rerank_queries`.
 
     `further` are the queries of further searches.
     """
 
     hits: Stage[Hits]
     queries: tuple[Stage[Queries], ...]
-    judged_by: Stage[Queries]
+    rerank_queries: Stage[Queries]
     rankings: tuple[RankingOfArm, ...]
     reports: tuple[StepReport, ...]
     further: tuple[Stage[Queries], ...] = ()
@@ -117,11 +117,11 @@ def _search(cell: "Cell", texts: Texts, copies: Stage[GoldCopies]) -> SearchResu
         [ranking for _, ranking in rankings],
         is_one_query_each=gives_one_query(cell.expander),
     )
-    judged_by = reranking_queries(cell.expander, data)
+    rerank_queries = reranking_queries(cell.expander, data)
     reports = (*filter_reports(data, allowed, joined), *graph_reports(retriever, *texts.searched))
     rankings_of_arms = tuple(RankingOfArm(names, ranking) for names, ranking in rankings)
     if not isinstance(cell.iterative, IterativeSearch):
-        return SearchResult(texts.cut_up.hits_to_read(joined), queries, judged_by, rankings_of_arms, reports)
+        return SearchResult(texts.cut_up.hits_to_read(joined), queries, rerank_queries, rankings_of_arms, reports)
 
     def search(query: Stage[Queries]) -> Stage[Hits]:
         new_rankings = [ranking for _, ranking in _rankings(cell, texts, (query,), allowed, is_first=False)]
@@ -132,7 +132,7 @@ def _search(cell: "Cell", texts: Texts, copies: Stage[GoldCopies]) -> SearchResu
         RankingOfArm((f"search_{n}",), hits) for n, hits in enumerate(iteration.searches, start=1)
     )
     return SearchResult(
-        iteration.hits, queries, judged_by, rankings_of_arms, (*reports, iteration.report), iteration.decided
+        iteration.hits, queries, rerank_queries, rankings_of_arms, (*reports, iteration.report), iteration.decided
     )
 
 

@@ -54,7 +54,9 @@ def dimension_problems(retriever: Retriever) -> list[str]:
     return problems
 
 
-class QueryVectors(Stage[Vectors], kind="query_vectors", in_words="vectors of queries", version=1, work=Work.PER_QUERY):
+class QueryVectors(
+    Stage[Vectors], kind="query_vectors", display_name="vectors of queries", version=1, work=Work.PER_QUERY
+):
     """float32[n_queries, d], the vectors of the queries."""
 
     codec = SinglePart("vectors")

@@ -72,7 +72,7 @@ class EncodedQueries(Stage[Encodings], kind="encoded_queries", version=1, work=W
         return _validate_encodings(self.encoder.encode_queries(queries), len(queries), self.encoder)
 
 
-class DenseHead(Stage[NDArray[np.float32]], kind="dense_head", in_words="dense vectors", version=1):
+class DenseHead(Stage[NDArray[np.float32]], kind="dense_head", display_name="dense vectors", version=1):
     """Only the vectors of whole texts, for the stages that search vectors."""
 
     codec = SinglePart("vectors")

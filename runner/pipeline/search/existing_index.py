@@ -49,7 +49,7 @@ class IndexReplies:
 
 
 class AskedIndex(
-    Stage[IndexReplies], kind="asked_index", in_words="search in an existing index", version=1, work=Work.PER_QUERY
+    Stage[IndexReplies], kind="asked_index", display_name="search in an existing index", version=1, work=Work.PER_QUERY
 ):
     """The hits of an index outside the store for all queries."""
 

@@ -36,11 +36,11 @@ class JoinedAskedQueries(Queries):
 class AskedQueries(
     Stage[JoinedAskedQueries],
     kind="asked_queries",
-    in_words="queries by a language model",
+    display_name="queries by a language model",
     version=1,
     work=Work.PER_QUERY,
-    must_read_replies=True,
-    counts_ahead=True,
+    repeats_unreadable=True,
+    has_quick_inputs=True,
 ):
     """The queries that a language model writes for all samples. Cells with the same variant share them."""
 

@@ -65,7 +65,7 @@ class FactTexts(StageGroup):
         return Passages(texts, terms_of_texts(texts, terms.tokenizer, run.read(terms)))
 
 
-class FactVectors(Stage[Vectors], kind="fact_vectors", in_words="vectors of facts", version=1):
+class FactVectors(Stage[Vectors], kind="fact_vectors", display_name="vectors of facts", version=1):
     """float32[n, d], the vectors of the facts or of their phrases, embedded as chunks are."""
 
     codec = SinglePart("vectors")
@@ -96,7 +96,7 @@ class FactVectors(Stage[Vectors], kind="fact_vectors", in_words="vectors of fact
         return validate_vectors(self.embedder.embed_chunks(texts, state), len(texts), self.embedder, texts=kind)
 
 
-class FactGraph(Stage[Parts], kind="fact_graph", in_words="graph of facts", version=1):
+class FactGraph(Stage[Parts], kind="fact_graph", display_name="graph of facts", version=1):
     """The graph of the facts and the chunks, one for each sub-corpus."""
 
     codec = NamedArraysCodec()

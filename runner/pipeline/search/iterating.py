@@ -63,10 +63,10 @@ class DecidedSearches(Queries):
 class NextSearches(
     Stage[DecidedSearches],
     kind="next_searches",
-    in_words="next searches",
+    display_name="next searches",
     version=2,
     work=Work.PER_QUERY,
-    must_read_replies=True,
+    repeats_unreadable=True,
 ):
     """The queries that a language model writes after it has read the hits of the searches so far."""
 

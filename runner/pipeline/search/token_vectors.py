@@ -18,7 +18,7 @@ _MAX_SQUARED_LENGTH = 1.01
 
 
 class ChunkTokenVectors(
-    Stage[MultiEncodings], kind="chunk_token_vectors", in_words="token vectors of chunks", version=1
+    Stage[MultiEncodings], kind="chunk_token_vectors", display_name="token vectors of chunks", version=1
 ):
     """The token vectors of the chunks."""
 
@@ -40,7 +40,7 @@ class ChunkTokenVectors(
 class QueryTokenVectors(
     Stage[MultiEncodings],
     kind="query_token_vectors",
-    in_words="token vectors of queries",
+    display_name="token vectors of queries",
     version=1,
     work=Work.PER_QUERY,
 ):

@@ -14,7 +14,7 @@ from runner.pipeline.corpus.text_passages import ChunkPassages, QueryPassages
 from runner.pipeline.search.encoded_blocks import encoded_in_blocks
 
 
-class WeighedChunks(Stage[SparseEncodings], kind="weighed_chunks", in_words="sparse vectors of chunks", version=1):
+class WeighedChunks(Stage[SparseEncodings], kind="weighed_chunks", display_name="sparse vectors of chunks", version=1):
     """The token weights of the chunks."""
 
     codec = Columns(SparseEncodings)
@@ -33,7 +33,11 @@ class WeighedChunks(Stage[SparseEncodings], kind="weighed_chunks", in_words="spa
 
 
 class WeighedQueries(
-    Stage[SparseEncodings], kind="weighed_queries", in_words="sparse vectors of queries", version=1, work=Work.PER_QUERY
+    Stage[SparseEncodings],
+    kind="weighed_queries",
+    display_name="sparse vectors of queries",
+    version=1,
+    work=Work.PER_QUERY,
 ):
     """The token weights of the queries."""
 

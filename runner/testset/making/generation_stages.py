@@ -79,7 +79,7 @@ class Votes:
     votes: tuple[TopicVotes, ...]
 
 
-class VotesOnTopics(Stage[Votes], kind="testset_votes", in_words="votes on topics", version=1):
+class VotesOnTopics(Stage[Votes], kind="testset_votes", display_name="votes on topics", version=1):
     """Assigns topics to documents by votes."""
 
     codec = JsonRecord(Votes)

@@ -59,7 +59,7 @@ def test_clearest_interaction_is_described_in_a_sentence(planted: Path) -> None:
     assert found.low is not None
     assert found.high is not None
     assert found.low < 0.1 < found.high
-    assert found.n_looked_at == 3
+    assert found.n_compared == 3
     assert found.difference == pytest.approx(found.gain_more - found.gain_less)
     assert found.text() in {
         f"size=512 instead of {other} gains {size} more with k=2 than with 8"

@@ -16,7 +16,7 @@ from components.errors import ComponentError
 from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, Kind, Message, Passage, Request, Sample
 from runner.engine import ask
-from runner.engine.ask import Asker, CountingAsker, replies_key, request_keys
+from runner.engine.ask import Asker, CachedReplies, replies_key, request_keys
 from runner.engine.store import Store
 
 
@@ -57,8 +57,8 @@ def asking(model: CountingModel, folder: Path) -> Asker:
     return Asker(model, Store(folder / "store").replies("a" * 64), lambda done, total: None)
 
 
-def counting(folder: Path, model: CountingModel | None = None) -> CountingAsker:
-    return CountingAsker(model or CountingModel(), Store(folder / "store").replies("a" * 64))
+def counting(folder: Path, model: CountingModel | None = None) -> CachedReplies:
+    return CachedReplies(model or CountingModel(), Store(folder / "store").replies("a" * 64))
 
 
 def replies_folder(folder: Path) -> Path:

@@ -247,7 +247,7 @@ class TestFailures:
         def stumble(stage: Sum, run: Run) -> int:
             raise ValueError("no such number")
 
-        monkeypatch.setattr(Left, "in_words", "adding on the left")
+        monkeypatch.setattr(Left, "display_name", "adding on the left")
         assert run(chain(left=stumble), store)["left"].error == (
             "adding on the left: ValueError: no such number (your code in this stage: tiny_components.Adder)"
         )
@@ -501,17 +501,17 @@ class TestProcesses:
         first_a, second_a, first_b, second_b = stages
         workers = Processes().start({stage.key: stage for stage in stages}, store, None, 2, ignore_progress, tmp_path)
         for stage in (first_a, first_b):
-            assert workers.room_for(stage) is StartPriority.NEW
+            assert workers.start_priority(stage) is StartPriority.NEW
             workers.submit(stage)
-            assert workers.room_for(second_a) is (StartPriority.AGAIN if stage is first_a else StartPriority.NONE)
+            assert workers.start_priority(second_a) is (StartPriority.AGAIN if stage is first_a else StartPriority.NONE)
         n_ended = 0
-        workers.hand_out()
+        workers.start_submitted()
         while n_ended < 2:
             n_ended += len(workers.wait_for_outcomes())
         for stage in (second_b, second_a):
-            assert workers.room_for(stage) is StartPriority.READY
+            assert workers.start_priority(stage) is StartPriority.READY
             workers.submit(stage)
-        workers.hand_out()
+        workers.start_submitted()
         while n_ended < 4:
             n_ended += len(workers.wait_for_outcomes())
         workers.stop()

@@ -70,7 +70,7 @@ def test_executor_resources_override_the_resources_of_a_stage_kind(tmp_path: Pat
             {stage.key: stage for stage in stages}, Store(tmp_path), None, 2, ignore_progress, tmp_path
         )
         workers.submit(stages[2])
-        assert (workers.room_for(stages[0]) is not StartPriority.NONE) == has_room
+        assert (workers.start_priority(stages[0]) is not StartPriority.NONE) == has_room
         workers.stop()
 
 

@@ -32,7 +32,7 @@ class Scripted(Workers):
     def __post_init__(self) -> None:
         self._running: list[AnyStage] = []
 
-    def room_for(self, stage: AnyStage) -> StartPriority:
+    def start_priority(self, stage: AnyStage) -> StartPriority:
         self.n_looks += 1
         return (
             self.rooms.get(stage.kind, StartPriority.READY) if len(self._running) < self.n_slots else StartPriority.NONE
@@ -147,10 +147,10 @@ class TestLosses:
         class Apart(Scripted):
             """Runs a stage that lost two workers on its own, as `processes` does. The newest stage ends first."""
 
-            def room_for(self, stage: AnyStage) -> StartPriority:
+            def start_priority(self, stage: AnyStage) -> StartPriority:
                 is_last_try = losses[second.key] == 0 and second.key in pending
                 is_refused = is_last_try and (stage is not second or bool(self._running))
-                return StartPriority.NONE if is_refused else super().room_for(stage)
+                return StartPriority.NONE if is_refused else super().start_priority(stage)
 
             def wait_for_outcomes(self) -> Sequence[StageRun | LostStage]:
                 assert self._running, "all stages wait, and none runs"

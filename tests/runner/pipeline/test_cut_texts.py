@@ -11,7 +11,7 @@ from components.retrievers.dense import Dense
 from components.vector_indexes.faiss_index import Flat
 from runner.engine.store import Store
 from runner.engine.worker import read_cached
-from runner.pipeline.ranking.unread_texts import CutTexts
+from runner.pipeline.ranking.truncated_texts import TruncatedTexts
 from tests.runner.pipeline.fixed import FirstLetters, LetterCounts, ReadsCharacters, bm25, fixed_cell, graph_in, run_all
 
 
@@ -36,7 +36,7 @@ def test_texts_beyond_the_token_limit_are_counted_with_their_tokens(tmp_path: Pa
     graph = graph_in(store, fixed_cell(retriever=Dense(FirstLetters(), Flat(), depth=6)))
     run_all(store, graph.result)
     chunks, queries = counted(tmp_path, retriever=Dense(FirstLetters(), Flat(), depth=6))
-    (stage,) = [s for s in graph.result.upstream() if isinstance(s, CutTexts) and hasattr(s.passages, "chunks")]
+    (stage,) = [s for s in graph.result.upstream() if isinstance(s, TruncatedTexts) and hasattr(s.passages, "chunks")]
     spans = read_cached(stage.passages.chunks, store, lambda entry: entry.parts())  # type: ignore[union-attr]
     lengths = spans["end"] - spans["start"]
     assert chunks == {

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from components.errors import StoreError
 from runner.engine.store.bucket.bucket_locks import hold_lock
-from runner.engine.store.bucket.bucket_writers import BucketWriters, parse_host
+from runner.engine.store.bucket.bucket_writers import BucketWriters, get_or_create_host_id
 from runner.engine.store.bucket.mirrors import SentBlocks, SentReplies
 from runner.engine.store.bucket.objects import PATIENCE_S, ObjectInfo, Objects
 from runner.engine.store.bucket.packing import large_files, pack, packed_files, read_file_names, unpack
@@ -53,7 +53,7 @@ class BucketRemote:
         self._arguments = address, cache, lease_s, patience_s
         self._cache = cache
         self._objects = Objects(address, patience_s)
-        self._writers = BucketWriters(self._objects, Writers(cache / "writers"), parse_host(cache), lease_s)
+        self._writers = BucketWriters(self._objects, Writers(cache / "writers"), get_or_create_host_id(cache), lease_s)
         self._entries_by_path: dict[str, ObjectInfo] | None = None
         self._listed_at = 0.0
         self._asked_for_all = float("-inf")

@@ -175,7 +175,7 @@ class _Heartbeat:
             self._do_work()
 
 
-def parse_host(cache: Path) -> str:
+def get_or_create_host_id(cache: Path) -> str:
     """Return the name of a cache. It identifies the host, because all processes of a host share the cache.
 
     Creates the name on the first call. Raises StoreError if the cache cannot be written.

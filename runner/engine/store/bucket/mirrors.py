@@ -35,20 +35,19 @@ class SyncState:
         self._sending = threading.Lock()
         self._is_due = False
         self._is_watched = False
-        self._looked_at = float("-inf")
+        self._listed_at = float("-inf")
 
-    @property
-    def may_look(self) -> bool:
-        """True if it is time to list the bucket again. Reading it starts the next interval."""
+    def begin_listing_if_due(self) -> bool:
+        """Begin the next interval and return True if it is time to list the bucket again."""
         now = time.monotonic()
-        if now - self._looked_at < _LOOK_EVERY_S:
+        if now - self._listed_at < _LOOK_EVERY_S:
             return False
-        self._looked_at = now
+        self._listed_at = now
         return True
 
     def expire_listing(self) -> None:
         """Make it time to list the bucket again."""
-        self._looked_at = float("-inf")
+        self._listed_at = float("-inf")
 
     def schedule_send(self, in_background: Callable[[], None]) -> None:
         """Schedule an upload within a few seconds. `in_background` is the bound method that uploads."""
@@ -97,7 +96,7 @@ class SentReplies:
 
     def download(self) -> None:
         """Append replies that others sent to a new file in the folder."""
-        if not self._state.may_look:
+        if not self._state.begin_listing_if_due():
             return
         self._send_abandoned()
         while not self._download_listed():  # some objects were merged into a new one, or pruned
@@ -221,7 +220,7 @@ class SentBlocks:
 
     def download(self) -> None:
         """Download the blocks that the folder lacks, unless the bucket was listed a moment ago."""
-        if not self._state.may_look:
+        if not self._state.begin_listing_if_due():
             return
         missing = [each for name, each in self._look().items() if not (self._folder / name).exists()]
         if missing:

@@ -11,7 +11,7 @@ from runner.engine.environment import versions_of_results
 from runner.engine.executors import ray_worker_slots
 from runner.engine.executors.host_comparison import differences
 from runner.engine.executors.ray_cluster import RayCluster
-from runner.engine.executors.ray_cluster_nodes import Acceptance, Node, compute_share, has_room, subtract_resources
+from runner.engine.executors.ray_cluster_nodes import Node, NodeAcceptance, compute_share, has_room, subtract_resources
 from runner.engine.executors.ray_cluster_worker import NodeFacts, RayWorker
 from runner.engine.schedule import run_stages
 from runner.engine.stage import Resources
@@ -57,34 +57,34 @@ def test_excessive_core_request_is_reported_with_the_largest_node(
 
 class TestANode:
     @pytest.fixture
-    def acceptance(self, tmp_path: Path) -> Acceptance:
-        return Acceptance([Sum(Adder())], Store(tmp_path / "store"))
+    def acceptance(self, tmp_path: Path) -> NodeAcceptance:
+        return NodeAcceptance([Sum(Adder())], Store(tmp_path / "store"))
 
-    def found(self, acceptance: Acceptance, **changes: str) -> NodeFacts:
+    def found(self, acceptance: NodeAcceptance, **changes: str) -> NodeFacts:
         found = RayWorker(".").node_facts(acceptance.packages, acceptance.probe)
         return replace(found, versions={**found.versions, **changes})
 
-    def test_ray_node_with_the_same_versions_and_store_is_used(self, acceptance: Acceptance) -> None:
+    def test_ray_node_with_the_same_versions_and_store_is_used(self, acceptance: NodeAcceptance) -> None:
         acceptance.open()
         assert acceptance.refusal(*nodes(4), self.found(acceptance)) == ""
 
-    def test_ray_node_with_different_versions_is_refused(self, acceptance: Acceptance) -> None:
+    def test_ray_node_with_different_versions_is_refused(self, acceptance: NodeAcceptance) -> None:
         acceptance.open()
         said = acceptance.refusal(*nodes(4), self.found(acceptance, numpy="1.0"))
         assert said.startswith("node 10.0.0.0 of the Ray cluster is not used: numpy is 1.0 there and ")
 
-    def test_ray_node_with_different_code_is_refused(self, acceptance: Acceptance) -> None:
+    def test_ray_node_with_different_code_is_refused(self, acceptance: NodeAcceptance) -> None:
         acceptance.open()
         said = acceptance.refusal(*nodes(4), self.found(acceptance, **{"the code of tests": "0"}))
         assert "tiny_components" in acceptance.packages  # and all of `tests`, if another test made plugins of it
         assert "the code of tests is 0 there and" in said
 
-    def test_ray_node_with_another_store_is_refused(self, acceptance: Acceptance, tmp_path: Path) -> None:
+    def test_ray_node_with_another_store_is_refused(self, acceptance: NodeAcceptance, tmp_path: Path) -> None:
         assert f"run.store_dir {tmp_path / 'store'} is not the same folder" in acceptance.refusal(
             *nodes(4), self.found(acceptance)
         )
 
-    def test_store_probe_is_removed_after_the_check(self, acceptance: Acceptance) -> None:
+    def test_store_probe_is_removed_after_the_check(self, acceptance: NodeAcceptance) -> None:
         acceptance.open()
         acceptance.close()
         assert not self.found(acceptance).has_store

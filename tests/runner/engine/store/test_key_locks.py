@@ -16,7 +16,7 @@ import pytest
 
 from components.errors import StoreError
 from runner.engine.store import key_locks
-from runner.engine.store.key_locks import hold_lease, leased_if_free
+from runner.engine.store.key_locks import hold_key_lock, try_hold_key_lock
 from runner.engine.store.writers import Writers
 from tests.runner.sweeping import REPOSITORY
 
@@ -25,10 +25,10 @@ LEASE_S = 0.8
 _HOLD = """
 import sys
 from pathlib import Path
-from runner.engine.store.key_locks import hold_lease
+from runner.engine.store.key_locks import hold_key_lock
 from runner.engine.store.writers import Writers
 folder = Path(sys.argv[1])
-with hold_lease(folder / "a.lock", Writers(folder / "writers", float(sys.argv[2])), "making sums"):
+with hold_key_lock(folder / "a.lock", Writers(folder / "writers", float(sys.argv[2])), "making sums"):
     print("held", flush=True)
     sys.stdin.readline()
 print("left", flush=True)
@@ -67,12 +67,12 @@ def lock(tmp_path: Path) -> Path:
 
 def seconds_waited(lock: Path, writers: Writers) -> float:
     started = time.monotonic()
-    with hold_lease(lock, writers, "making sums"):
+    with hold_key_lock(lock, writers, "making sums"):
         return time.monotonic() - started
 
 
 def test_holder_notices_that_another_process_took_its_lock(lock: Path, writers: Writers) -> None:
-    with hold_lease(lock, writers, "making sums") as held:
+    with hold_key_lock(lock, writers, "making sums") as held:
         assert not held.is_lost()
         lock.unlink()
         assert held.is_lost()
@@ -87,7 +87,7 @@ def test_holder_keeps_its_lock_while_the_file_system_cannot_tell(
     def fail(path: object) -> str:
         raise OSError(errno.ESTALE, "Stale file handle")
 
-    with hold_lease(lock, writers, "making sums") as held, monkeypatch.context() as patch:
+    with hold_key_lock(lock, writers, "making sums") as held, monkeypatch.context() as patch:
         patch.setattr(os, "readlink", fail)
         assert not held.is_lost()
 
@@ -98,7 +98,7 @@ def test_key_lock_is_held_by_one_process_at_a_time(lock: Path, writers: Writers)
 
     def run() -> None:
         for _ in range(5):
-            with hold_lease(lock, writers, "making sums"):
+            with hold_key_lock(lock, writers, "making sums"):
                 inside.append(1)
                 most.append(len(inside))
                 time.sleep(0.001)
@@ -114,9 +114,9 @@ def test_key_lock_is_held_by_one_process_at_a_time(lock: Path, writers: Writers)
 
 
 def test_held_key_lock_can_be_skipped(lock: Path, writers: Writers) -> None:
-    with leased_if_free(lock, writers) as is_own:
+    with try_hold_key_lock(lock, writers) as is_own:
         assert is_own
-        with leased_if_free(lock, writers) as is_others:
+        with try_hold_key_lock(lock, writers) as is_others:
             assert not is_others
         assert lock.is_symlink()
     assert not lock.is_symlink()
@@ -126,7 +126,7 @@ def test_process_waiting_for_a_key_lock_logs_the_holder(
     lock: Path, writers: Writers, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(key_locks, "_WARN_AFTER_S", 0.05)
-    with hold_lease(lock, writers, "making vectors"):
+    with hold_key_lock(lock, writers, "making vectors"):
         waiting = threading.Thread(target=seconds_waited, args=(lock, writers))
         waiting.start()
         until = time.monotonic() + 20
@@ -143,7 +143,7 @@ def test_live_holder_keeps_its_key_lock_for_many_leases(tmp_path: Path, lock: Pa
     with another_process(tmp_path, LEASE_S) as holder:
         until = time.monotonic() + 2 * LEASE_S
         while time.monotonic() < until:
-            with leased_if_free(lock, writers) as is_own:
+            with try_hold_key_lock(lock, writers) as is_own:
                 assert not is_own
             time.sleep(0.05)
         print(file=holder.stdin, flush=True)
@@ -162,7 +162,7 @@ def test_stopped_holder_loses_its_lock_and_removes_no_later_lock(tmp_path: Path,
     with another_process(tmp_path, LEASE_S) as holder:
         assert holder.stdout is not None
         holder.send_signal(signal.SIGSTOP)
-        with hold_lease(lock, writers, "making sums"):
+        with hold_key_lock(lock, writers, "making sums"):
             holder.send_signal(signal.SIGCONT)
             print(file=holder.stdin, flush=True)
             assert holder.stdout.readline() == "left\n"
@@ -180,7 +180,7 @@ def test_stopped_holder_keeps_a_lock_on_paid_work(
         inside = threading.Event()
 
         def run() -> None:
-            with hold_lease(lock, writers, "making vectors", from_stopped=False):
+            with hold_key_lock(lock, writers, "making vectors", from_stopped=False):
                 inside.set()
 
         thread = threading.Thread(target=run)
@@ -226,10 +226,10 @@ class TestWithoutLinks:
         monkeypatch.setattr(os, "symlink", refuse)
 
     def test_key_lock_without_links_is_a_file(self, lock: Path, writers: Writers) -> None:
-        with leased_if_free(lock, writers) as is_own:
+        with try_hold_key_lock(lock, writers) as is_own:
             assert is_own
             assert lock.read_text(encoding="utf-8").startswith(f"{writers.own_name}:")
-            with leased_if_free(lock, writers) as is_others:
+            with try_hold_key_lock(lock, writers) as is_others:
                 assert not is_others
         assert not lock.exists()
 
@@ -252,7 +252,7 @@ class TestWithoutLinks:
         folder.chmod(0o777)
         umask = os.umask(0o077)
         try:
-            with hold_lease(folder / "a.lock", Writers(folder), "making sums"):
+            with hold_key_lock(folder / "a.lock", Writers(folder), "making sums"):
                 assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o666}
         finally:
             os.umask(umask)

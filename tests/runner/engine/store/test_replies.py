@@ -18,7 +18,7 @@ from components.errors import StoreError
 from components.records import Answer, AnswerState
 from runner.engine.store import replies as replies_module
 from runner.engine.store.claims import Claims
-from runner.engine.store.key_locks import leased_if_free
+from runner.engine.store.key_locks import try_hold_key_lock
 from runner.engine.store.replies import Replies
 from runner.engine.store.writers import Writers
 from tests.runner.sweeping import flip_a_byte
@@ -417,6 +417,6 @@ class TestMerging:
 
     def test_only_one_process_merges_at_a_time(self, folder: Path) -> None:
         self.write(folder, range(17))
-        with leased_if_free(folder / ".merging", Process(folder.parent / "writers", "another")):
+        with try_hold_key_lock(folder / ".merging", Process(folder.parent / "writers", "another")):
             self.write(folder, [17])
         assert self.kinds(folder) == {"ended": 18}

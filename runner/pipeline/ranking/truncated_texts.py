@@ -38,7 +38,7 @@ _BLOCK = 32_768
 """Number of texts whose tokens are counted together."""
 
 
-class CutTexts(Stage[Json], kind="cut_texts", version=1, work=Work.BENCHMARK):
+class TruncatedTexts(Stage[Json], kind="cut_texts", version=1, work=Work.BENCHMARK):
     """Counts of the texts that an embedder truncates.
 
     The entry has its `model`, the kind of `texts` ("chunks" or "queries"), their number `n`, and the number `n_cut` of
@@ -67,10 +67,10 @@ class CutTexts(Stage[Json], kind="cut_texts", version=1, work=Work.BENCHMARK):
         return facts | _truncation_counts(np.concatenate(counts), limit)
 
 
-class CutPairs(Stage[Json], kind="cut_pairs", version=1, work=Work.BENCHMARK):
+class TruncatedPairs(Stage[Json], kind="cut_pairs", version=1, work=Work.BENCHMARK):
     """Counts of the pairs that a reranker truncates (`cut_texts` in `cell.json`).
 
-    A pair is a query and a chunk. See `CutTexts`. `texts` is "pairs".
+    A pair is a query and a chunk. See `TruncatedTexts`. `texts` is "pairs".
     """
 
     codec = SinglePart("cut")
@@ -111,24 +111,24 @@ def _truncation_counts(n_tokens: NDArray[np.int64], limit: int) -> dict[str, int
     }
 
 
-def cut_for_rerankers(rankings: Iterable[Stage[Hits]]) -> Iterator[CutPairs | CutTexts]:
+def cut_for_rerankers(rankings: Iterable[Stage[Hits]]) -> Iterator[TruncatedPairs | TruncatedTexts]:
     """Yield the stages that count truncated texts, for each ranking whose reranker reads tokens.
 
     They count pairs if the reranker reads a query and a chunk together, else chunks and queries.
     """
     for hits in rankings:
         if isinstance(hits, RerankedHits) and isinstance(hits.reranker, ReadsPairs):
-            yield CutPairs(hits.reranker, hits.hits, hits.queries, hits.chunks)
+            yield TruncatedPairs(hits.reranker, hits.hits, hits.queries, hits.chunks)
         elif isinstance(hits, RerankedHits) and isinstance(hits.reranker, EncodedReranker):
             encoder = hits.reranker.encoder
             if isinstance(encoder, TokenVectorEncoder) and isinstance(encoder, ReadsTokens):
-                yield CutTexts(encoder, hits.chunks)
-                yield CutTexts(encoder, hits.queries)
+                yield TruncatedTexts(encoder, hits.chunks)
+                yield TruncatedTexts(encoder, hits.queries)
 
 
 def cut_texts(
     retriever: Retriever, data: Data, chunks: Stage[Spans], queries: Iterable[Stage[Queries]]
-) -> tuple[CutTexts, ...]:
+) -> tuple[TruncatedTexts, ...]:
     """Return the counts of chunks and of each variant of the queries, for every embedder whose model reads tokens.
 
     An embedder that reads chunks in their documents cuts no chunk.
@@ -145,7 +145,7 @@ def cut_texts(
             passages_read: Iterable[ChunkPassages | QueryPassages] = (
                 query_texts if reads_documents(model) else (chunk_texts, *query_texts)
             )
-            stages += [CutTexts(model, passages) for passages in passages_read]
+            stages += [TruncatedTexts(model, passages) for passages in passages_read]
     return tuple({stage.key: stage for stage in stages}.values())
 
 
