@@ -116,6 +116,8 @@ def _take(snapshots: Sequence[Snapshot], keep: Collection[str] = ()) -> list[str
     covered = {name for each in changed for name in each.packages}
     files = {name: file for each in snapshots for name, file in each.files.items()}
     stale = {name for name in covered if _is_imported(name) and not _is_imported_from(name, files)}
+    # a file that was missing, or could not be imported, may change what others did during their import
+    stale |= {each.name for each in changed if _has_other_files(each)}
     stale = {name for name in _add_connected(stale, snapshots) if _is_imported(name)}.difference(keep)
     if "__main__" in stale:
         raise ComponentError(
@@ -302,6 +304,18 @@ def _top_levels(packages: Iterable[str]) -> list[str]:
 def _is_loaded_as(snapshot: Snapshot) -> bool:
     known = _state.snapshots.get(snapshot.name)
     return known is not None and known.digest == snapshot.digest
+
+
+def _has_other_files(snapshot: Snapshot) -> bool:
+    """Return True if files appeared, disappeared or changed since the code of this package was read, or for code that
+    was imported before it was read, if code files did since this process started.
+    """
+    if snapshot.name in _state.snapshots:
+        return not _is_loaded_as(snapshot)
+    unread = set(snapshot.packages) - _state.packages
+    code = [file for name, file in snapshot.files.items() if top_level(name) in unread and file.path.endswith(SUFFIXES)]
+    is_new = _was_clock_set() or any(not _is_older(file.stamp[2]) for file in code)
+    return is_new and any(map(_is_imported, unread))
 
 
 def _are_untouched(snapshot: Snapshot) -> bool:

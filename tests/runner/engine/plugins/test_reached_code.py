@@ -4,6 +4,7 @@ import os
 import pickle
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -17,7 +18,7 @@ from runner.engine.plugins.snapshot import take_snapshot
 from runner.engine.source_code import has_code
 from tests.runner.sweeping import REPOSITORY
 
-TOPS = ("reaching", "reached", "文本")
+TOPS = ("reaching", "reached", "文本", "found")
 MODEL = "class Model:\n    pass\n"
 
 
@@ -153,7 +154,43 @@ def test_package_of_the_same_name_in_a_new_folder_replaces_the_first(
     assert import_module("reaching.model").WORD == "second"
 
 
-def test_new_files_and_later_named_packages_cause_no_reload(place: Path) -> None:
+OPTIONAL = {
+    "module": "try:\n    from found import WORD\nexcept ImportError:\n    WORD = 'none'\n",
+    "submodule": "try:\n    from reaching.found import WORD\nexcept ImportError:\n    WORD = 'none'\n",
+    "discovery": (
+        "import importlib, pkgutil, reaching\n"
+        "names = [each.name for each in pkgutil.iter_modules(reaching.__path__) if each.name == 'found']\n"
+        "WORD = importlib.import_module('reaching.found').WORD if names else 'none'\n"
+    ),
+    "spec": "from importlib.util import find_spec\nWORD = 'new' if find_spec('reaching.found') else 'none'\n",
+}
+
+
+@pytest.mark.parametrize("form", OPTIONAL)
+@pytest.mark.parametrize("before", ["", "import a_missing_package\n"])
+@pytest.mark.parametrize("is_first_run", [False, True])
+def test_code_that_a_new_file_changes_is_imported_again(
+    form: str, before: str, *, is_first_run: bool, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The keys contain the file. A file that could not be imported before is as new."""
+    if before and form in ("discovery", "spec"):
+        pytest.skip("the import of the package would fail, or the file is found before")
+    file = "found.py" if form == "module" else "reaching/found.py"
+    write(place, "reaching/model.py", OPTIONAL[form])
+    if before:
+        write(place, file, before)
+    if not is_first_run:
+        load_plugins(["reaching"])
+    assert import_module("reaching.model").WORD == "none"
+    time.sleep(0.05)
+    monkeypatch.setattr(loading, "_STARTED", time.time())  # as if it had started after the other files were written
+    time.sleep(0.05)
+    write(place, file, "WORD = 'new'\n")
+    assert "reaching" in load_plugins(["reaching"])
+    assert import_module("reaching.model").WORD == "new"
+
+
+def test_later_named_packages_cause_no_reload(place: Path) -> None:
     write(place, "reaching/model.py", "from reached import WORD\n")
     write(place, "reached.py", "WORD = 1\n")
     load_plugins(["reached"])
@@ -161,7 +198,6 @@ def test_new_files_and_later_named_packages_cause_no_reload(place: Path) -> None
 
     assert load_plugins(["reaching"]) == []
     import_module("reaching.model")
-    write(place, "reaching/later.py", "")
     assert load_plugins(["reaching", "reached"]) == []
     assert sys.modules["reached"] is reached
 
