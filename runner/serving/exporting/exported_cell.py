@@ -8,7 +8,7 @@ from components.errors import ConfigError, DataError
 from components.histories.gold import GoldHistory
 from components.json_value import Json
 from components.pretrained.model_folder import adapter_base_folder, local_folder
-from components.protocols import History, PickingArm, RerankerSelection
+from components.protocols import AnswersFrom, History, PickingArm, RerankerSelection
 from components.records import Sample
 from runner.engine.identity import walk_components
 from runner.engine.plugins.trusted_packages import foreign_targets, require_trusted, select_trusted
@@ -53,7 +53,7 @@ class ExportedCell:
     @property
     def is_search_only(self) -> bool:
         """True if the cell answers no question, but only finds passages."""
-        return self.result.axes.get("llm") == "none"
+        return self.cell.llm.answers_from is AnswersFrom.NOTHING
 
     @property
     def parts(self) -> list[object]:
@@ -95,6 +95,12 @@ def collect_export(sweep: LoadedSweep, result: CellResult, store_dir: Path | Non
         )
     folder, plugins = sweep.folder_of(result), select_trusted(read_plugins(result.config))
     served = served_nodes(result.config, frozenset(result.config))
+    for _, target in foreign_targets(served, "", ()):
+        if target.startswith("__main__."):
+            raise DataError(
+                f"{result.cell_id}: {target} is defined in the program that ran the sweep, and an export cannot import "
+                "it. Move it to a module, name the module in run.plugins, and run the sweep again."
+            )
     require_trusted(served, f"cell {result.cell_id}")
     _require_own_index(served.get("retriever", {}))
     store = ExportStore(result, folder.parent, store_dir)

@@ -214,7 +214,7 @@ def test_closed_book_export_answers_without_passages(sweep: Path, tmp_path: Path
     assert check(pipeline, tmp_path / "out" / CHECK).is_equal
 
 
-def test_failed_cells_and_oracles_cannot_be_exported(sweep: Path) -> None:
+def test_failed_cells_oracles_and_classes_of_scripts_cannot_be_exported(sweep: Path) -> None:
     whole = load(sweep / "results" / SWEEP_ID)
     cell = whole.cell(BM25)
     with pytest.raises(DataError, match=r"the cell failed \(all went wrong\). Export another"):
@@ -222,6 +222,15 @@ def test_failed_cells_and_oracles_cannot_be_exported(sweep: Path) -> None:
     oracle = {"_target_": "components.retrievers.oracle.Oracle", "depth": 100}
     with pytest.raises(ConfigError, match="Oracle picks its passages without a search"):
         collect_export(whole, replace(cell, config={**cell.config, "retriever": oracle}))
+    script = {"_target_": "__main__.MyRetriever"}
+    with pytest.raises(DataError, match=r"__main__\.MyRetriever is defined in the program .* Move it to a module"):
+        collect_export(whole, replace(cell, config={**cell.config, "retriever": script}))
+
+
+def test_cell_with_a_model_on_the_option_none_is_not_search_only(sweep: Path) -> None:
+    whole = load(sweep / "results" / SWEEP_ID)
+    cell = whole.cell(BM25)
+    assert not collect_export(whole, replace(cell, axes={**cell.axes, "llm": "none"})).is_search_only
 
 
 def test_export_does_not_overwrite_an_unrelated_folder(
