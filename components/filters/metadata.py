@@ -110,7 +110,7 @@ def _unknown_name(name: str, names: Sequence[str]) -> str:
     expected = (
         expected_one_of(name, names)
         if names
-        else ", and none has any metadata. See docs/own-data.md, Kinds of documents"
+        else ", and none has any metadata. See docs/formats.md, Kinds of documents"
     )
     return f"filter: no document has {name!r} among its metadata{expected}"
 

@@ -115,7 +115,7 @@ def _costs(cells: Sequence[PlannedCell], store: Store) -> tuple[float, ...]:
     if unpriced := unpriced_models(
         [stage for cell_stages in stages for stage in cell_stages if stage.n_requests], prices
     ):
-        hint = "is not known. Add it to your price list (docs/models.md)"
+        hint = "is not known. Add it to your price list (docs/budgets.md)"
         raise ConfigError([f"race.against=cost: the price of {model} {hint}" for model in unpriced])
     counts = [count_max_requests(cell_stages, store) for cell_stages in stages]
     return tuple(

@@ -149,7 +149,7 @@ def _objective_problems(cells: Sequence[PlannedCell], objectives: Sequence[Objec
                 "seconds."
             )
         for model in unpriced_models(stages, config.prices):
-            yield f"search.objectives: the price of {model} is not known. Add it to your price list (docs/models.md)"
+            yield f"search.objectives: the price of {model} is not known. Add it to your price list (docs/budgets.md)"
 
 
 def plan_max_requests(

@@ -142,7 +142,7 @@ def unpriced_errors(plan: Plan, budget: Budget, prices: Prices) -> list[str]:
     if budget.max_cost is None:
         return []
     return [
-        f"run.max_cost: the price of {name} is not known. Add it to your own price list (docs/models.md), or use "
+        f"run.max_cost: the price of {name} is not known. Add it to your own price list (docs/budgets.md), or use "
         "run.max_tokens"
         for name in unpriced_models(plan.order, prices)
     ]

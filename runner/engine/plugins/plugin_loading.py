@@ -214,7 +214,7 @@ def _uncovered_message(modules: str, folder: str, paths: Sequence[str]) -> str:
     return mask_text(
         f"{modules} read {what}, which the keys of the store do not cover: after an edit, earlier results would be "
         "reused. Move such files into the folder of the package, return a hash of them from content_hash(), or change "
-        "the component's revision whenever you edit them (docs/extending.md)"
+        "the component's revision whenever you edit them (docs/identity.md)"
     )
 
 
