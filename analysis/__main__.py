@@ -1,4 +1,4 @@
-"""python -m analysis best | compare | effects | ...: tables and tests from results of sweeps."""
+"""python -m analysis candidates | compare | effects | ...: tables and tests from results of sweeps."""
 
 if __name__ == "__main__":  # before the slow imports, which Ctrl-C may interrupt, too
     from runner.console.interruptible import run_main
@@ -34,8 +34,8 @@ COMMANDS = {
         "latest best --metric rouge_l --out baseline.json",
         "docs/gate.md",
     ),
-    "best": Command(
-        "analysis.best",
+    "candidates": Command(
+        "analysis.candidates",
         "show the cells that may be the best, for each subset, topic and task",
         "latest --metric ndcg@10",
         "docs/decisions.md",

@@ -96,7 +96,7 @@ def _notes(averages: AxisMeans) -> list[str]:
     if averages.apart:
         notes.append(f"left out, because they lack these: {', '.join(' '.join(corner) for corner in averages.apart)}")
     notes += averages.left_out
-    return [*notes, "intervals are of each mean; `best` and `compare` test differences, on the same questions"]
+    return [*notes, "intervals are of each mean; `candidates` and `compare` test differences, on the same questions"]
 
 
 def _file_name(averages: AxisMeans) -> str:

@@ -414,7 +414,7 @@ def test_readme_path_leads_from_a_sweep_to_an_answering_pipeline(tmp_path: Path)
     places = {
         "leaderboard.csv": (loaded.folder / "leaderboard.csv").read_text("utf-8").splitlines()[1].partition(",")[0],
         "best": loaded.best().cell_id,
-        "analysis best": candidates(loaded, loaded.headline_metric())[0].take,
+        "analysis candidates": candidates(loaded, loaded.headline_metric())[0].take,
         "the report": gather(open_source(str(loaded.folder))).take,
         "MLflow": standings.best.cell_id,
         "the export": told[3].split()[1],

@@ -97,7 +97,7 @@ against[["cell_id", *axes, "difference", "p_adjusted", "verdict"]].round(4)
 #
 # Often the question is not which cell, but which chunk size. Every question is averaged over the cells of a level, so that levels are
 # compared with far less noise than single cells. Without a significant difference, take the cheapest level.
-# In a terminal: `python -m analysis best SWEEP`.
+# In a terminal: `python -m analysis candidates SWEEP`.
 
 # %%
 for each in recommendations(sweep.results, METRIC).entries:

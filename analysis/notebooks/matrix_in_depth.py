@@ -105,7 +105,7 @@ rows = [Dot(topic, value, note=f"n={n:.0f}") for topic, value, n in yield_rows(m
 picture(dots(rows, f"{METRIC} by topic: the best cell minus the last one", with_zero=True))
 
 # %% [markdown]
-# Name a winner of a topic only if a test is significant, and never from fewer than 10 questions. `python -m analysis best SWEEP` and the report
+# Name a winner of a topic only if a test is significant, and never from fewer than 10 questions. `python -m analysis candidates SWEEP` and the report
 # (`python -m analysis report SWEEP`) follow this rule.
 #
 # **Next:** why answers are wrong (`5_failure_forensics.ipynb`).

@@ -13,7 +13,7 @@ from tests.analysis import tiny_sweep
 COMMANDS = {
     "samples": lambda sweep, out: analysis(["samples", sweep, "best"]),
     "compare": lambda sweep, out: analysis(["compare", sweep, "--metric", "rouge_l"]),
-    "best": lambda sweep, out: analysis(["best", sweep]),
+    "candidates": lambda sweep, out: analysis(["candidates", sweep]),
     "report": lambda sweep, out: analysis(["report", sweep, "--out", out]),
     "export": lambda sweep, out: export([sweep, "best", "--out", out]),
     "rankings": lambda sweep, out: export_rankings([sweep, "--cell", "best", "--format", "trec", "--out", out]),

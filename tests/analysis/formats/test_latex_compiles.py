@@ -13,7 +13,7 @@ from tests.analysis.formats.test_formats import GRID, NASTY
 COMMANDS = (
     ("compare", "SWEEP", "--metric", "rouge_l"),
     ("effects", "SWEEP", "--metric", "rouge_l"),
-    ("best", "SWEEP", "--metric", "rouge_l"),
+    ("candidates", "SWEEP", "--metric", "rouge_l"),
     ("pareto", "SWEEP", "--metric", "rouge_l", "--against", "tokens"),
     ("table", "crud_rag/5"),
     ("table", "omnieval/5"),

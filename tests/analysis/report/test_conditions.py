@@ -49,7 +49,7 @@ def test_matrix_of_several_request_rates_names_no_best_cell(swept: Path) -> None
     assert (found.n_tested, {field.best for field in found.fields}) == (0, {()})
 
 
-@pytest.mark.parametrize("command", [["best"], ["compare", "--metric", "rouge_l"]])
+@pytest.mark.parametrize("command", [["candidates"], ["compare", "--metric", "rouge_l"]])
 def test_best_and_compare_advise_to_compare_at_one_rate(
     swept: Path, command: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -229,7 +229,7 @@ class TestReaders:
             name, *options = command.split()
             assert main([name, folder, *options]) == 2
             assert why in " ".join(capsys.readouterr().err.split())
-        for options in (["best"], ["pareto", "--against", "context_tokens"]):
+        for options in (["candidates"], ["pareto", "--against", "context_tokens"]):
             assert main([options[0], folder, *options[1:]]) == 0
             assert mark in " ".join(capsys.readouterr().out.split())
         assert main(["compare", folder, "--baseline", sweep.cells[0].cell_id]) == 0

@@ -23,7 +23,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def rows_of(folder: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, dict[str, str]]:
-    assert main(["best", str(folder), "--format", "csv", *arguments]) == 0
+    assert main(["candidates", str(folder), "--format", "csv", *arguments]) == 0
     return {row["scenario"].strip(): row for row in csv.DictReader(capsys.readouterr().out.splitlines())}
 
 
@@ -49,7 +49,7 @@ def test_best_command_excludes_no_cell_with_few_samples(sweep: Path, capsys: pyt
 
 
 def test_best_command_explains_its_confidence(planted: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["best", str(planted)]) == 0
+    assert main(["candidates", str(planted)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].strip() == "Cells that may be the best, by rouge_l (larger is better)"
     assert any(

@@ -1,6 +1,4 @@
-"""python -m analysis best: the best cell for each subset, topic and task, and the cells that are not significantly
-worse.
-"""
+"""python -m analysis candidates: the best cell for each subset, topic and task, and the cells that tie with it."""
 
 import argparse
 from collections.abc import Mapping, Sequence
