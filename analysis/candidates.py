@@ -40,7 +40,8 @@ def run(options: argparse.Namespace) -> int:
     direction = "larger" if metric.direction() else "smaller"
     title = f"Cells that may be the best, by {metric.metric} ({direction} is better)"
     terminal.show_table(console, title, _columns(rows, sweep), _marks(rows))
-    for line in filter(None, [*_notes(rows, sweep), sweep.left_out(max(each.n_cells for each in rows))]):
+    left_out = sweep.left_out(max(each.n_cells for each in rows), leaves_out_bounds=True)
+    for line in filter(None, [*_notes(rows, sweep), left_out]):
         console.print(f"[dim]{escape(line)}[/]")
     return 0
 

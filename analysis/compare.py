@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
         text = json.dumps(comparison_records.as_record(family), ensure_ascii=False, indent=1)
         terminal.write_text(options.json, text + "\n")
     if options.csv:
-        rows = [*comparison_records.equal_to_baseline(family), *comparison_records.as_table(family)]
+        rows = [*comparison_records.baseline_rows(family), *comparison_records.as_table(family)]
         terminal.write_csv(options.csv, rows)
     return 0
 

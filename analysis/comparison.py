@@ -45,7 +45,8 @@ def compare_cells(
     sweep: LoadedSweep, metric: SubsetMetric, test: PairedTest, *, baseline: str = "", alpha: float = 0.05
 ) -> Family:
     """Compare the cells that did not fail with `baseline` (see `LoadedSweep.cell`). If that is "" or "best", compare
-    them with the best cell by this metric, without upper bounds (`runner.results.is_bound`).
+    them with the best cell by this metric. Upper bounds (`runner.results.is_bound`) then take part only if fewer than
+    two other cells have a value.
 
     Raises DataError if fewer than two cells have a value, if the baseline has no value, if the cells share no sample,
     or if the metric has no better direction.
@@ -59,7 +60,8 @@ def compare_cells(
     if named and named not in valued:
         why = f"it is {named.status}" if named.status != OK else f"it has no value of {metric}"
         raise DataError(f"--baseline {baseline}: {named.cell_id} cannot be the baseline: {why}")
-    eligible = valued if named else without_bounds(valued)
+    choosable = without_bounds(valued)
+    eligible = valued if named or len(choosable) < 2 else choosable
     bounds = tuple(cell for cell in valued if cell not in eligible)
     valued = [*eligible]
     if len(valued) < 2:

@@ -54,8 +54,8 @@ def _row_record(row: ComparisonRow) -> dict[str, object]:
     return {**_standing_record(row.standing), **_test_record(row)}
 
 
-def _test_record(row: ComparisonRow | None) -> dict[str, object]:
-    """Return a row's test, or an empty one for cells with the baseline's values."""
+def _test_record(row: ComparisonRow | None, verdict: str = "") -> dict[str, object]:
+    """Return a row's test, or an empty one with a verdict for the baseline and cells with its values."""
     comparison = row and row.comparison
     return {
         "difference": comparison.difference if comparison else 0.0,
@@ -63,7 +63,7 @@ def _test_record(row: ComparisonRow | None) -> dict[str, object]:
         "ci_high": comparison and comparison.high,
         "p": comparison and comparison.p,
         "p_adjusted": row and row.p_adjusted,
-        "verdict": row.verdict if row else SAME_VALUES,
+        "verdict": row.verdict if row else verdict,
         "n": comparison and comparison.n,
         "n_clusters": comparison and comparison.n_clusters,
         "standard_error": comparison and comparison.standard_error,
@@ -80,9 +80,12 @@ def as_table(family: Family) -> list[dict[str, object]]:
     return [_flat_row(family, cell, standing, test) for standing, test in rows for cell in standing.cells]
 
 
-def equal_to_baseline(family: Family) -> list[dict[str, object]]:
-    """Return one flat row per cell with the same values as the baseline, which is not tested."""
-    return [_flat_row(family, cell, family.baseline, _test_record(None)) for cell in family.baseline.same]
+def baseline_rows(family: Family) -> list[dict[str, object]]:
+    """Return flat rows of the baseline, and of the cells with its values."""
+    first, *same = family.baseline.cells
+    verdict = "best" if family.baseline_is_best else "baseline"
+    rows = [(first, verdict), *((cell, SAME_VALUES) for cell in same)]
+    return [_flat_row(family, cell, family.baseline, _test_record(None, verdict)) for cell, verdict in rows]
 
 
 def _flat_row(family: Family, cell: CellResult, standing: Standing, test: dict[str, object]) -> dict[str, object]:

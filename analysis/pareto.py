@@ -116,7 +116,7 @@ def run(options: argparse.Namespace) -> int:
     for cell in valued:
         if cell not in costed:
             console.print(f"not compared, because its {head} are unknown: {cell.cell_id[:8]}")
-    if line := sweep.left_out(len(valued)):
+    if line := sweep.left_out(len(valued), leaves_out_bounds=True):
         console.print(f"[dim]{line}[/]")
     return 0
 

@@ -23,7 +23,7 @@ def read_conditions(record: Record, location: str) -> tuple[tuple[str, Condition
 def read_condition(value: object, location: str) -> Condition:
     """Read a condition: a value, a list of values, or {"equals", "at_least", "at_most"}.
 
-    Raises DataError for other objects, and for values that are not strings or numbers.
+    Raises DataError for other objects, and for values that are not strings, numbers or booleans.
     """
     fields = as_record(value, location) if isinstance(value, dict) else {"equals": value}
     equals = [] if fields.get("equals") is None else fields["equals"]
@@ -35,8 +35,10 @@ def read_condition(value: object, location: str) -> Condition:
 
 
 def _value(value: object, location: str) -> Value:
+    if isinstance(value, bool):
+        return str(value).lower()  # as in metadata
     is_finite = not isinstance(value, float) or isfinite(value)
-    if isinstance(value, bool) or not isinstance(value, str | int | float) or not is_finite:
+    if not isinstance(value, str | int | float) or not is_finite:
         raise _bad_condition(value, location)
     return value
 

@@ -14,7 +14,7 @@ from components.errors import DataError
 from components.statistics import Precision, SampleScores, measured_precision
 from components.subsets import OVERALL
 from runner import results
-from runner.results import OK, CellResult
+from runner.results import OK, CellResult, is_bound
 from runner.results.joined_samples import CommonSamples, common_samples, put_most_samples_first
 from runner.results.sample_groups import recorded_groups
 
@@ -137,5 +137,5 @@ def _find_cells(folder: Path, data_key: str) -> Iterator[CellResult]:
             path = folder / described["cell_id"]
             if (path / "cell.json").is_file():
                 cell = results.read_cell(path)
-                if cell.status == OK and cell.dataset.get("key") == data_key:
+                if cell.status == OK and cell.dataset.get("key") == data_key and not is_bound(cell):
                     yield cell

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from components.json_value import Json
 from components.subsets import OVERALL
 from runner.console.display import escape_control
-from runner.output.standings import Standings, untested_advice
+from runner.output.standings import MAX_TESTED_CELLS, Standings, untested_advice
 from runner.results import OK, STOPPED, CellResult, SweepResult, larger_is_better, name_stopper, race_winner_text
 from runner.results.cell_axes import change_name, common_base
 from runner.results.choice_wording import choice_text, samples_text
@@ -106,8 +106,10 @@ def _best(standings: Standings, axes: Sequence[str], base: Mapping[str, Json] | 
         return ["".join(pieces)]
     n_tied = sum(_mean(standings, cell) == _mean(standings, best) for cell in cells if cell.status == OK) - 1
     tied = f", tied with {n_tied} other{'s' if n_tied > 1 else ''}" if n_tied else ""
-    n_others = sum(cell.status != STOPPED for cell in cells) - 1
-    why = untested_advice() if n_others else race_winner_text([cell for cell in cells if cell.status == STOPPED])
+    stopped = [cell for cell in cells if cell.status == STOPPED]
+    why = untested_advice() if sum(cell.status == OK for cell in cells) > MAX_TESTED_CELLS else ""
+    if len(stopped) == len(cells) - 1:
+        why = race_winner_text(stopped)
     untested = f" {why}" if why else ""
     name = f"**{_name(best, axes, base)}** ({best.cell_id})"
     return [f"Best by {_escape(metric)}: {name}, {_value(best, metric)}{tied}.{untested}"]

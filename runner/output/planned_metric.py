@@ -25,6 +25,7 @@ from runner.pipeline.scorable_samples import (
     trial_states,
 )
 from runner.results.cell_axes import varying_axes
+from runner.results.cell_choice import without_bounds
 
 
 @dataclass(frozen=True)
@@ -67,10 +68,13 @@ class PlannedMetric:
 
 
 class PlannedMetrics:
-    """Metrics of planned cells over one data set. The plan has loaded the data, so that no further stage runs."""
+    """Metrics of planned cells over one data set. The plan has loaded the data, so that no further stage runs.
+
+    Upper bounds take no part: they are not compared with others.
+    """
 
     def __init__(self, cells: Sequence[PlannedCell], data: Data, store: Store) -> None:
-        self._cells = cells
+        self._cells = without_bounds(cells)
         self._documents: Callable[[], Documents] = cache(
             lambda: read_cached(data.loaded, store, lambda entry: read_documents(entry.parts()))
         )

@@ -84,7 +84,7 @@ def find_standings(cells: Iterable[CellResult], sweep_dir: Path, headline: str) 
 
 def _choice(cells: Sequence[CellResult], sweep_dir: Path, metric: str) -> Choice | None:
     larger = larger_is_better(metric, cells)
-    valued = [cell for cell in cells if cell.status == OK and cell.value(metric) is not None]
+    valued = without_bounds([cell for cell in cells if cell.status == OK and cell.value(metric) is not None])
     if larger is None or not 2 <= len(valued) <= MAX_TESTED_CELLS:
         return None
     # Read again, because memory may hold only what a leaderboard shows.
@@ -112,7 +112,7 @@ def first_row_line(standings: Standings, stopped: Sequence[CellResult] = ()) -> 
     """
     line = _choice_line(standings, stopped)
     has_bounds = standings.choice and any(map(is_bound, standings.ordered))
-    return f"{line} retriever=oracle is an upper bound, and is not compared." if has_bounds else line
+    return f"{line.rstrip('.')}. retriever=oracle is an upper bound, and is not compared." if has_bounds else line
 
 
 def _choice_line(standings: Standings, stopped: Sequence[CellResult]) -> str:

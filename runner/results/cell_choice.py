@@ -7,7 +7,9 @@ count first, then time beyond its noise. Among cells of about equal cost, the be
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol, TypeVar
 
+from components.json_value import Json
 from components.statistics import PairedTest
 from runner.results.cell_result import CellResult
 from runner.results.costs import (
@@ -105,12 +107,22 @@ class Choice:
         return cost is not None and (cost.measure(self.cell) or 0.0) * EQUALLY_CHEAP < (cost.measure(self.best) or 0.0)
 
 
-def is_bound(cell: CellResult) -> bool:
+class _WithAxes(Protocol):
+    """A cell that is planned or has run."""
+
+    @property
+    def axes(self) -> Mapping[str, Json]: ...
+
+
+_Cell = TypeVar("_Cell", bound=_WithAxes)
+
+
+def is_bound(cell: _WithAxes) -> bool:
     """Return True for a cell that is an upper bound of others, and not an option to choose."""
     return cell.axes.get("retriever") in _BOUNDS
 
 
-def without_bounds(cells: Sequence[CellResult]) -> Sequence[CellResult]:
+def without_bounds(cells: Sequence[_Cell]) -> Sequence[_Cell]:
     """Return the cells that are an option to choose; all of them if none is."""
     return [cell for cell in cells if not is_bound(cell)] or cells
 

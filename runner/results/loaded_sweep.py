@@ -11,7 +11,7 @@ from components.limits import expected_one_of
 from components.subsets import GROUPINGS, MACRO, OVERALL
 from runner.console.styled_text import count
 from runner.results import cell_axes as axes
-from runner.results.cell_choice import find_choice
+from runner.results.cell_choice import find_choice, without_bounds
 from runner.results.cell_result import FAILED, OK, STOPPED, CellResult, all_failed_text, name_stopper
 from runner.results.files import RESULTS_DIR, find_sweep, read_cells, read_sweep
 from runner.results.indistinguishable_cells import paired_test
@@ -183,11 +183,16 @@ class LoadedSweep:
         """Number of cells, including those that a search by scores could have tried."""
         return n_candidates(len(self.cells), self.searches)
 
-    def left_out(self, n_used: int) -> str:
-        """Return a line about the cells that a table leaves out or never had; "" if it has all of them."""
+    def left_out(self, n_used: int, *, leaves_out_bounds: bool = False) -> str:
+        """Return a line about the cells that a table leaves out or never had; "" if it has all of them.
+
+        The table has no upper bounds if it `leaves_out_bounds`.
+        """
         n_stopped = len(self.stopped)
-        n = len(self.cells) + len(self.unfinished) - n_used - n_stopped
+        n_bounds = len(self.cells) - len(without_bounds(self.cells)) if leaves_out_bounds else 0
+        n = len(self.cells) + len(self.unfinished) - n_used - n_stopped - n_bounds
         lines = [search_text(each) for each in self.searches]
+        lines += [f"left out: {count(n_bounds, 'cell')} with retriever=oracle, an upper bound"] if n_bounds else []
         lines += [f"left out: {count(n, 'cell')} that failed, or have no value or no result yet"] if n > 0 else []
         if n_stopped:
             by = name_stopper(self.stopped)

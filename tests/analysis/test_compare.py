@@ -305,6 +305,10 @@ class TestUpperBounds:
         assert (found.baseline.cell.cell_id, found.bounds) == (self.cells[-1].cell_id, ())
         assert len(found.rows) == len(self.cells) - 1
 
+    def test_single_cell_is_compared_with_upper_bounds(self, tmp_path: Path) -> None:
+        found = family(tiny_sweep.write(tmp_path, self.cells[-2:]))
+        assert (found.bounds, len(found.rows)) == ((), 1)
+
     def test_upper_bounds_alone_are_compared(self, tmp_path: Path) -> None:
         alone = [replace(cell, axes={"retriever": "oracle", "top_k": k}) for k, cell in enumerate(tiny_sweep.CELLS, 1)]
         assert family(tiny_sweep.write(tmp_path, alone)).bounds == ()
@@ -474,14 +478,15 @@ class TestCommand:
         header, *rows = csv.reader((tmp_path / "a.csv").read_text(encoding="utf-8").splitlines())
         assert header[:2] == ["cell_id", "axis/=1+1"]
         assert [row[1] for row in rows] == [f"'={row[0]}" for row in rows]
-        assert all(float(row[header.index("difference")]) < 0 for row in rows)
+        assert all(float(row[header.index("difference")]) < 0 for row in rows[1:])
 
     def test_compare_csv_lists_cells_with_the_values_of_the_baseline(self, tmp_path: Path) -> None:
         equal = [replace(cell, rouge_l=tiny_sweep.CELLS[0].rouge_l) for cell in tiny_sweep.CELLS]
         sweep = tiny_sweep.write(tmp_path / "sweep", equal)
         assert main(["compare", str(sweep), "--metric", "rouge_l", "--csv", str(tmp_path / "a.csv")]) == 0
         rows = list(csv.DictReader((tmp_path / "a.csv").read_text(encoding="utf-8").splitlines()))
-        assert [(row["verdict"], float(row["difference"]), row["p"]) for row in rows] == [("same values", 0, "")] * 3
+        assert [row["verdict"] for row in rows] == ["best", *["same values"] * 3]
+        assert {(float(row["difference"]), row["p"]) for row in rows} == {(0, "")}
 
     def test_compare_command_writes_json_and_csv(self, sweep: Path, tmp_path: Path) -> None:
         arguments = ["--json", str(tmp_path / "a.json"), "--csv", str(tmp_path / "a.csv")]
@@ -489,10 +494,11 @@ class TestCommand:
         record = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
         rows = list(csv.DictReader((tmp_path / "a.csv").read_text(encoding="utf-8").splitlines()))
         assert record == as_record(family(sweep, test=PairedTest()))
-        assert [row["cell_id"] for row in rows] == [cell["cell_id"] for cell in record["cells"]]
-        assert rows[0]["axis/retriever"] == "dense"
-        assert float(rows[0]["p_adjusted"]) == record["cells"][0]["p_adjusted"]
-        assert rows[0]["n_left_out"] == "1 answer_error"
+        assert [row["cell_id"] for row in rows] == [cell["cell_id"] for cell in [record["baseline"], *record["cells"]]]
+        assert [row["verdict"] for row in rows[:1]] == ["best"]
+        assert rows[1]["axis/retriever"] == "dense"
+        assert float(rows[1]["p_adjusted"]) == record["cells"][0]["p_adjusted"]
+        assert rows[1]["n_left_out"] == "1 answer_error"
 
     @pytest.mark.parametrize("alpha", ["0", "1", "x"])
     def test_compare_rejects_an_alpha_that_is_not_a_share(

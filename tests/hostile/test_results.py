@@ -76,7 +76,7 @@ def planted_results(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[P
 COMMANDS = {
     "baseline": ("retriever=bm25,top_k=2", "--metric", "rouge_l", "--out", "OUT/baseline.json"),
     "gate": ("retriever=bm25,top_k=2", "--baseline", "OUT/baseline.json"),
-    "best": ("--metric", "rouge_l"),
+    "candidates": ("--metric", "rouge_l"),
     "compare": ("--metric", "rouge_l"),
     "effects": ("--metric", "rouge_l"),
     "pareto": ("--metric", "rouge_l"),

@@ -79,6 +79,13 @@ def test_first_row_line_names_an_upper_bound(tmp_path: Path) -> None:
     assert "retriever=oracle is an upper bound, and is not compared." in first_row_line(standings)
 
 
+def test_upper_bound_takes_no_part_in_a_choice_by_a_corpus_metric(tmp_path: Path) -> None:
+    cells = [["retriever=oracle"], ["retriever=bm25", "top_k=1"], ["retriever=bm25", "top_k=4"]]
+    assert run_small(tmp_path, *(("llm=extractive", "run.headline=bleu", *each) for each in cells)) == 0
+    board = (tmp_path / "results" / SWEEP_ID / "leaderboard.csv").read_text(encoding="utf-8")
+    assert len(board.splitlines()) == 1 + len(cells)
+
+
 def test_token_count_alone_recommends_no_cell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = (*own_data(tmp_path, TEXTS, QUESTIONS), "language=en", "llm=none")
     cells = ([*data, "metrics=retrieval", f"top_k={top_k}"] for top_k in (1, 2))
