@@ -34,7 +34,8 @@ class VarianceSplit:
 
     `sample` is between samples, `generation` between answers to a sample, `judge` between judgements of an answer.
     `generation` and `judge` are None if nothing is repeated to estimate them. Their variance is then part of the
-    component before them.
+    component before them. `shared_judge` is the part of `judge` that the answers to a sample have in common, because
+    equal answers share a judgement.
 
     `choice_variance` is the part of the variance of the mean that comes from choosing `n_samples` samples. It does not
     depend on the number of draws. Samples of a cluster resemble each other, so it may be far more than `sample` /
@@ -46,6 +47,7 @@ class VarianceSplit:
     sample: Variance
     generation: Variance | None
     judge: Variance | None
+    shared_judge: float
     choice_variance: float | None
 
     def standard_error(self, n_answers: int, n_judgements: int) -> float | None:
@@ -57,7 +59,9 @@ class VarianceSplit:
         n = self.n_samples
         total = self.choice_variance
         total += self.generation.value / (n * n_answers) if self.generation else 0.0
-        total += self.judge.value / (n * n_answers * n_judgements) if self.judge else 0.0
+        if self.judge:
+            own = max(0.0, self.judge.value - self.shared_judge)
+            total += (self.shared_judge + own / n_answers) / (n * n_judgements)
         return float(np.sqrt(total))
 
     @property
@@ -67,13 +71,14 @@ class VarianceSplit:
 
 
 def variance_split(values: Values, clusters: NDArray[np.int64], seed: int = 0) -> VarianceSplit | None:
-    """Estimate the nested random effects of `values`, float64[n_samples, n_answers, n_judgements] without NaN.
+    """Estimate the random effects of `values`, float64[n_samples, n_answers, n_judgements] without NaN.
 
     The estimate uses the mean squares of a balanced design. Return None for fewer than two samples. Intervals resample
     whole clusters, `clusters` int64[n_samples], and the variance of the mean leaves out whole clusters.
 
-    The j-th judgements of two answers share only their number. Judgements are therefore nested in answers, and answers
-    in samples.
+    Answers are nested in samples. The j-th judgements of two equal answers are the same, and those of two other answers
+    share only their number. Judgements are therefore partly crossed with the answers to a sample, and partly nested in
+    them.
     Source: Searle, Casella & McCulloch 1992, "Variance Components", section 3.6.
     """
     n_samples = len(values)
@@ -83,7 +88,7 @@ def variance_split(values: Values, clusters: NDArray[np.int64], seed: int = 0) -
     shape = values.shape[1:]
     value = _components(sums.sum(axis=0)[np.newaxis], shape)[0]
     bounds = _bounds(sums, shape, seed) if n_effective(clusters) >= MIN_CLUSTERS else [(None, None)] * len(value)
-    sample, generation, judge = (
+    sample, generation, judge, shared = (
         Variance(max(0.0, float(one)), low, high) for one, (low, high) in zip(value, bounds, strict=True)
     )
     return VarianceSplit(
@@ -92,6 +97,7 @@ def variance_split(values: Values, clusters: NDArray[np.int64], seed: int = 0) -
         sample=sample,
         generation=generation if shape[0] > 1 else None,
         judge=judge if shape[1] > 1 else None,
+        shared_judge=shared.value,
         choice_variance=_choice_variance(values, clusters, value) if len(sums) > 1 else None,
     )
 
@@ -102,9 +108,10 @@ def _choice_variance(values: Values, clusters: NDArray[np.int64], components: Va
     It equals `sample` / n if no sample depends on another. Draws are independent within clusters too.
     """
     n_samples, n_answers, n_judgements = values.shape
-    _, generation, judge = components
+    _, generation, judge, shared = components
     mean_variance = sum_variance(shifts(values.mean(axis=(1, 2)), clusters), clusters)
-    draw_variance = (generation + judge / n_judgements) / (n_samples * n_answers)
+    draw_variance = (generation + (judge - shared) / n_judgements) / (n_samples * n_answers)
+    draw_variance += shared / (n_samples * n_judgements)
     return max(0.0, mean_variance - float(draw_variance))
 
 
@@ -118,15 +125,18 @@ def _bounds(sums: Values, shape: tuple[int, ...], seed: int) -> list[tuple[float
 
 
 def _sums_by_cluster(values: Values, clusters: NDArray[np.int64]) -> Values:
-    """Return per cluster: samples, sum and sum of squares of their means, squares within samples, squares within
-    answers.
+    """Return per cluster: samples, sum and sum of squares of their means, and the squares of the means of answers and
+    of judgements within samples, and of values within answers.
     """
     answer_means = values.mean(axis=2)
     sample_means = answer_means.mean(axis=1)
     within_samples = ((answer_means - sample_means[:, np.newaxis]) ** 2).sum(axis=1)
+    between_judgements = ((values.mean(axis=1) - sample_means[:, np.newaxis]) ** 2).sum(axis=1)
     within_answers = ((values - answer_means[:, :, np.newaxis]) ** 2).sum(axis=(1, 2))
     centred = sample_means - sample_means.mean()
-    rows = np.column_stack([np.ones(len(values)), centred, centred**2, within_samples, within_answers])
+    rows = np.column_stack(
+        [np.ones(len(values)), centred, centred**2, within_samples, between_judgements, within_answers]
+    )
     _, cluster = np.unique(clusters, return_inverse=True)
     sums = np.zeros((int(cluster.max()) + 1, rows.shape[1]))
     np.add.at(sums, cluster, rows)
@@ -134,18 +144,24 @@ def _sums_by_cluster(values: Values, clusters: NDArray[np.int64]) -> Values:
 
 
 def _components(sums: Values, shape: tuple[int, ...]) -> Values:
-    """Return the variances between samples, answers and judgements, float64[n, 3]: negative ones stay, NaN for one
-    sample.
+    """Return the variances between samples, answers and judgements, and the part of the last that answers share,
+    float64[n, 4]: negative ones stay, NaN for one sample.
     """
     n_answers, n_judgements = shape
-    n, total, squares, within_samples, within_answers = sums.T
+    n, total, squares, within_samples, between_judgements, within_answers = sums.T
+    zeros = np.zeros(len(sums))
     with np.errstate(invalid="ignore", divide="ignore"):
         between = (squares - total**2 / n) / (n - 1)
-        judge_variance = (
-            within_answers / (n * n_answers * (n_judgements - 1)) if n_judgements > 1 else np.zeros(len(sums))
-        )
-        answer_variance = within_samples / (n * (n_answers - 1)) if n_answers > 1 else np.zeros(len(sums))
-    generation = answer_variance - judge_variance / n_judgements if n_answers > 1 else np.zeros(len(sums))
-    sample = between - (answer_variance / n_answers if n_answers > 1 else judge_variance / n_judgements)
-    variances: Values = np.where(n[:, np.newaxis] > 1, np.column_stack([sample, generation, judge_variance]), np.nan)
+        judge = within_answers / (n * n_answers * (n_judgements - 1)) if n_judgements > 1 else zeros
+        answers = within_samples / (n * (n_answers - 1)) if n_answers > 1 else zeros
+        shared = zeros
+        if n_answers > 1 and n_judgements > 1:
+            judgements = between_judgements / (n * (n_judgements - 1))
+            shared = (n_answers * judgements - judge) / (n_answers - 1)
+    if n_answers > 1:
+        generation = answers - (judge - shared) / n_judgements
+        sample = between - answers / n_answers - shared / n_judgements
+    else:
+        generation, sample = zeros, between - judge / n_judgements
+    variances: Values = np.where(n[:, np.newaxis] > 1, np.column_stack([sample, generation, judge, shared]), np.nan)
     return variances

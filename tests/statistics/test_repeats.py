@@ -39,6 +39,23 @@ def test_variance_components_are_recovered() -> None:
         assert low < truth < high
 
 
+def test_judgements_that_equal_answers_share_are_noise_of_the_judge() -> None:
+    """Half of the samples have equal answers, whose judgements are the same stored replies."""
+    n, n_answers, n_judgements = 4000, 3, 2
+    values = simulated(n, (n_answers, n_judgements), (0.3, 0.0, 0.2))
+    values[::2] = values[::2, :1]
+    split = variance_split(values, np.arange(n))
+    assert split is not None
+    assert split.generation is not None
+    assert split.judge is not None
+    assert [split.sample.value, split.judge.value] == pytest.approx([0.09, 0.04], rel=0.08)
+    assert split.generation.value == pytest.approx(0, abs=0.002)
+    assert split.shared_judge == pytest.approx(0.02, rel=0.15)
+    assert split.choice_error == pytest.approx(0.3 / np.sqrt(n), rel=0.03)
+    judge = (0.04 / n_judgements + 0.04 / (n_answers * n_judgements)) / 2
+    assert split.standard_error(n_answers, n_judgements) == pytest.approx(np.sqrt((0.09 + judge) / n), rel=0.03)
+
+
 def test_variance_split_equals_hand_computed_values() -> None:
     """Two samples, two answers each, one judgement: squares 0.5 and 0.5 within, means 1 and 4."""
     split = variance_split(np.array([[[0.5], [1.5]], [[3.5], [4.5]]]), np.array([0, 1]))
