@@ -105,6 +105,14 @@ class TestRace:
         assert f"race: 4 cells by em over {N} samples" in shown
         assert f"race: 20 of {N} samples" in shown
 
+    def test_upper_bound_does_not_race(self, tmp_path: Path, server: ChatServer) -> None:
+        """Its cell would stop all others."""
+        racing = cells_of(tmp_path, server, *RACE, models=("m30", "m05"))
+        bound = cells_of(tmp_path, server, *RACE, "retriever=oracle", models=("m90",))
+        assert run_small(tmp_path, *racing, *bound) == 0
+        found = cells_by_model(tmp_path)
+        assert {model: cell.status for model, cell in found.items()} == {"m30": OK, "m05": STOPPED, "m90": OK}
+
     @pytest.mark.parametrize("executor", ["local", "processes"])
     def test_race_finishers_equal_cells_of_a_sweep_without_a_race(
         self, tmp_path: Path, server: ChatServer, executor: str
