@@ -8,6 +8,7 @@ catches carelessness. It does not stop anyone who hides a secret on purpose.
 import json
 import re
 from collections.abc import Iterator, Mapping
+from urllib.parse import unquote_plus
 
 from components.json_value import Json
 from components.secrets.known import find_variable
@@ -48,6 +49,7 @@ _FETCHES = re.compile(r"[$`]")
 """Substitutions in a line of a script, which `describe_secret` examines more closely."""
 
 _IN_ADDRESS = re.compile(r"://[^/\s:@]*:(?!\$)[^/\s@]+@")
+_PASSWORD_SETTING = re.compile(r"[?&;]\s*(?:pwd|password)\s*=\s*(?!\$\{)[^\s;&]", re.IGNORECASE)
 _IN_HEADER = re.compile(r"""\b(?:Bearer|Basic|(?:X-)?API-?Key:)\s+(?!["'$])[^\s"']+""", re.IGNORECASE)
 
 
@@ -139,7 +141,7 @@ def _problem(name: str, value: str, mask: Mask) -> str:
     if (field_names_secret(name, value) or gives_access(name, value)) and _is_written_out(value):
         return f"a secret cannot be in a configuration, which is stored with the results. {_INSTEAD}"
     is_shaped = (not _FETCHES.search(value) and mask.message(value) != value) or mask.holds_known(value)
-    if is_shaped or _names_option(value):
+    if is_shaped or _names_option(value) or _holds_password_setting(value):
         instead = _INSTEAD_OF.get(name, _INSTEAD)
         return f"holds a user name or password, a key or a token, and is stored with the results. {instead}"
     return ""
@@ -149,6 +151,11 @@ def _names_option(value: str) -> bool:
     """Return True for the arguments of a command with a literal secret, as in `--api-key abc`."""
     given = _GIVEN.finditer(value) if "--" in value else ()
     return any(names_secret(each["option"] or "") and _is_written_out(each["value"]) for each in given)
+
+
+def _holds_password_setting(value: str) -> bool:
+    """Return True for an address with the settings of an ODBC connection, plain or percent-encoded, and a password."""
+    return "://" in value and any(map(_PASSWORD_SETTING.search, (value, unquote_plus(value))))
 
 
 def _open_json(value: Json) -> Json:

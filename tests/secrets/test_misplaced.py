@@ -27,6 +27,8 @@ REPOSITORY = Path(__file__).resolve().parents[2]
         ({"llm": {"api_key_env": NEVER}}, "llm.api_key_env"),
         ({"dataset": {"documents": f"https://me:{NEVER}@host/x"}}, "dataset.documents"),
         ({"dataset": {"path": f"https://host/x?sig={NEVER}"}}, "dataset.path"),
+        ({"tracking": {"uri": f"mssql+pyodbc:///?odbc_connect=Driver%3Dx%3BUid%3Dme%3BPwd%3D{NEVER}"}}, "tracking.uri"),
+        ({"tracking": {"uri": f"mssql+pyodbc://h/db?driver=x&UID=me&PWD={NEVER}"}}, "tracking.uri"),
         ({"run": {"store_dir": f"s3://me:{NEVER}@bucket"}}, "run.store_dir"),
         ({"llm": {"runtime_arguments": f"--tp 2 --api-key {NEVER}"}}, "llm.runtime_arguments"),
         ({"a": {"b": f"hf_{NEVER}"}}, "a.b"),
@@ -52,6 +54,7 @@ def test_misplaced_secret_is_named_by_its_place(config: Any, place: str) -> None
     "config",
     [
         {"parameters": {"token": None, "pass": True, "auth": "basic", "n_tokens": 12345678, "key": "title"}},
+        {"tracking": {"uri": "mssql+pyodbc://h/db?driver=x&Trusted_Connection=yes"}},
         {"parameters": {"metadata_keys": ["title", "date"], "stop_tokens": ["</s>"], "pad_token_id": 151643}},
     ],
 )

@@ -136,7 +136,7 @@ class Hub:
             return error  # type: ignore[return-value]  # an HTTPError has the status, the headers and the body
         except URLError as error:
             raise Offline(f"{urlsplit(address).netloc} cannot be reached ({error.reason})") from None
-        except (OSError, HTTPException) as error:
+        except (OSError, HTTPException, ValueError) as error:  # ValueError: a redirect to an unreadable address
             raise InterruptedDownload(str(error) or type(error).__name__) from None
         return reply
 
