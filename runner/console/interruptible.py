@@ -132,7 +132,7 @@ def _reset_terminate_in_forks(interrupt: Interrupt) -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
 
     def unblock() -> None:
-        signal.pthread_sigmask(signal.SIG_SETMASK, forking.mask)
+        signal.pthread_sigmask(signal.SIG_SETMASK, getattr(forking, "mask", ()))
 
     def reset() -> None:
         if signal.getsignal(signal.SIGTERM) is interrupt:

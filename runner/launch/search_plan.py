@@ -17,7 +17,7 @@ from runner.pipeline.planned_cells import CellRequest, PlannedCell, SweepPlan, p
 from runner.pipeline.search_settings import SearchSettings
 from runner.results import COSTS, OK, CellResult
 from runner.results.cell_axes import DRAWS
-from runner.results.cell_choice import CONDITION
+from runner.results.cell_choice import CONDITION, is_bound
 
 _COST = "cost"
 
@@ -125,6 +125,8 @@ def _space_problems(cells: Sequence[PlannedCell], space: SearchSpace) -> Iterato
         )
     if len({cell.graph.data.key for cell in cells}) > 1:
         yield "search: scores over different data sets cannot be compared. Run a search for each data set."
+    if 0 < sum(map(is_bound, cells)) < len(cells):
+        yield "search: retriever=oracle is an upper bound, which the search would choose. Run it in a sweep of its own."
     for name in (name for axis in space.axes for name in axis.names):
         if name in DRAWS:
             yield f"search: {name} repeats the same settings, so there is nothing to search. Remove it from the axes."

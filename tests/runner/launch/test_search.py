@@ -184,6 +184,7 @@ class TestRefused:
             (("top_k=interval(2,9)",), "or add search=random, greedy or tpe"),
             (("top_k=2", "search=tpe"), "search: no axis has several values"),
             (("top_k=2,4", "search=tpe", "race=betting"), "search: a race stops cells before all of their samples"),
+            (("retriever=bm25,oracle", "search=random"), "search: retriever=oracle is an upper bound"),
             (("repeat=0,1", "search=random"), "search: repeat repeats the same settings"),
             (("dataset.limit=3,6", "search=random"), "search: scores over different data sets cannot be compared"),
             (("top_k=2,4", "search=random", "run.workers=1,2"), "run.*: differs between cells"),
