@@ -113,7 +113,7 @@ def read_each(read: Callable[[T], R], items: Iterable[T]) -> list[R]:
 
 
 _TORCH = "torch"
-"""Not a literal where we look for it: an exported pipeline requires packages that its code looks for by a literal."""
+"""A constant, because exports require every package that code looks up by a literal name."""
 
 _TORCH_FIRST = (
     ". Without a GPU, install PyTorch first, which saves gigabytes of CUDA: "

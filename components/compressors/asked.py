@@ -30,7 +30,7 @@ class SentencesByModel:
     JSON object with a list `sentences`, which may be empty: the prompt then has no passages. A reply that names an
     unknown sentence is unreadable: the request is repeated with `reminder`, up to `max_attempts` attempts in total.
     After that, or after a failed request, the passages stay whole. Source: Xu et al. 2024, "RECOMP", section 3:
-    compression by selection, empty if nothing helps. The selection by a prompt is ours.
+    compression by selection, empty if nothing helps. Selection by a prompt is our addition.
     """
 
     llm: LLM

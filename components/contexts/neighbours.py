@@ -44,6 +44,6 @@ def divide_into_passages(chunks: Iterable[int], spans: Spans) -> list[tuple[int,
 
 
 def _continues(last: int, end: int, chunk: int, spans: Spans) -> bool:
-    """Return True if the chunk continues the passage. Between consecutive chunks of a document is only whitespace."""
+    """Return True if the chunk continues the passage. Consecutive chunks have only whitespace between them."""
     is_behind = chunk > last and spans.document[chunk] == spans.document[last]
     return bool(is_behind and (chunk == last + 1 or spans.start[chunk] <= end))

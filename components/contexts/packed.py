@@ -22,7 +22,7 @@ class Order(StrEnum):
     """The order of passages in the prompt.
 
     BEST_LAST puts the best next to the question. CORPUS is the order of the corpus. EDGES_FIRST puts the best at both
-    edges and the worst in the middle, where models overlook most (Liu et al. 2023, "Lost in the Middle", section 4).
+    edges and the worst in the middle, which models overlook most (Liu et al. 2023, "Lost in the Middle", section 4).
     """
 
     BEST_FIRST = "best_first"

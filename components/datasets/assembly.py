@@ -16,7 +16,7 @@ from components.records import MAX_GRADE, Benchmark, Documents, Evidence, Sample
 from components.subsets import AVERAGE, GROUPINGS, MACRO, OVERALL
 
 _LIST_AS_TEXT = re.compile(r"""\s*\[\s*(["']).*\1\s*\]\s*""", re.DOTALL)
-"""A list of texts that a program wrote as one text: "['1932', 'in 1932']"."""
+"""A list that a program wrote as a single string: "['1932', 'in 1932']"."""
 
 
 def assemble(

@@ -16,7 +16,7 @@ _EXPECTED = "a file of a data set in BEIR's layout"
 class BeirFiles:
     """The files of a set in `root`, None for a part that it lacks. `prepared` holds search texts by query id.
 
-    Raises DataError for a file that a link leads out of `root`.
+    Raises DataError for a file that is a link to a file outside `root`.
     """
 
     root: Path

@@ -28,7 +28,7 @@ class Cleaning:
     - `running_heads`: remove lines that many pages of a PDF have at their top or bottom, and page numbers;
     - `broken_words`: join words that were hyphenated at the end of a line;
     - `shared_edges`: remove lines with which many documents of one folder begin or end, except in rows of tables;
-    - `white_space`: replace each run of blanks by one blank, and each run of empty lines by one empty line.
+    - `white_space`: replace each run of spaces by one space, and each run of empty lines by one empty line.
     """
 
     unseen_characters: bool = True

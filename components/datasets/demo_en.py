@@ -12,7 +12,7 @@ from components.datasets.labels import TASK_LABELS
 class DemoEn(Demo):
     """The English benchmark, complete or limited to some samples of every subset. See demo.py for its format.
 
-    Subsets tell where the evidence lies. Unanswerable questions have no gold and no task.
+    Subsets group samples by the location of their evidence. Unanswerable questions have no gold and no task.
     """
 
     data_folder: ClassVar[str] = "demo_en_data"

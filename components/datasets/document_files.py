@@ -111,7 +111,7 @@ def is_row(document_id: str) -> bool:
 
 
 def _is_json(file: Path, options: ReadingOptions) -> bool:
-    """Return True if a file that is read by itself is read as JSON. Files with unknown extensions are."""
+    """Return True if a file that is read by itself is read as JSON. Files with unknown extensions count as JSON."""
     suffix = file.suffix.lower()
     return suffix in _JSON_SUFFIXES if _is_known(suffix, options) else not options.one_per_line
 

@@ -171,7 +171,7 @@ class _MarkdownRows:
         return "\n".join(["", *lines, ""]) if lines else ""
 
     def end_section(self) -> None:
-        """End the cells that continue from above, which no head, body or foot of a table leaves."""
+        """End the cells that continue from above: they do not extend beyond the head, body or foot of a table."""
         self._from_above = {}
 
     def _in_columns(self) -> list[str]:
@@ -271,7 +271,7 @@ def _power_sign(node: "Tag", has_ended: bool) -> str:
 
 
 def _span(cell: "Tag", name: str) -> int:
-    """Return the number of columns or rows of a cell, 1 if the page says nothing or nonsense."""
+    """Return the number of columns or rows of a cell, 1 if the page gives no valid number."""
     value = str(cell.get(name, ""))
     return min(int(value), _MAX_SPAN) if _SPAN.fullmatch(value) and int(value) else 1
 

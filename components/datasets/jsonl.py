@@ -1,4 +1,4 @@
-"""Documents and questions of the user."""
+"""The user's documents and questions."""
 
 import hashlib
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """OmniEval's evaluation items: JSON Lines. A line with a list is a conversation.
 
 Generated items are in <level 1 topic>/<level 2 topic>/<task>.jsonl. Human-annotated items are in one flat file,
-where each item names its topic and task. Any names are accepted.
+where each item names its topic and task. Topics and tasks may have any name.
 Source: Wang et al. 2024, "OmniEval: An Omnidirectional and Automatic RAG Evaluation Benchmark in Financial Domain", and
 its code (RUC-NLPIR/OmniEval).
 """

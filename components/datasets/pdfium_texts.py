@@ -75,7 +75,7 @@ class _Reader:
         native = find_spec(_NATIVE_PART)
         origins = [spec.origin for spec in (package, native) if spec is not None and spec.origin is not None]
         folders = dict.fromkeys(str(Path(origin).parents[1]) for origin in origins)
-        # The folder where the user is must not be on its path. `PYTHONPATH` may name it by an empty entry.
+        # The working directory must not be on its path. An empty entry of `PYTHONPATH` would add it.
         options = {name: value for name, value in os.environ.items() if name not in ("PYTHONIOENCODING", "PYTHONPATH")}
         self.process = subprocess.Popen(  # noqa: S603 - our own module
             # Without site packages (-S), the package comes from no other folder than that found here.

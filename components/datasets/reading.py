@@ -70,7 +70,7 @@ def require_inside(file: Path, folders: Sequence[Path], expected: str) -> Path:
     """Return `file`. Raise DataError if a link leads it out of the first of `folders` that its path is in.
 
     A data set from another author could otherwise bring any file of this machine into prompts and results. `folders`
-    themselves may be links. A file that no path in them names was named by the user, and may be anywhere. In the cache
+    themselves may be links. A file outside all of them was named by the user, and may be anywhere. In the cache
     of the Hugging Face hub, files of a snapshot are links to `blobs/` next to all snapshots.
     """
     path = os.path.normpath(file)
@@ -195,7 +195,7 @@ def _format_advice(line: str) -> str:
 
 
 class RepeatedKeyError(ValueError):
-    """An object has a key twice. One of the values would be lost silently."""
+    """A JSON object has a key twice, so one of the values would be silently lost."""
 
 
 def parse_json(text: str) -> object:

@@ -1,4 +1,4 @@
-"""RGB in its published layout: questions that bring relevant passages and noise.
+"""RGB in its published layout: questions with relevant passages and noise.
 
 Source: Chen et al. 2024, "Benchmarking Large Language Models in Retrieval-Augmented Generation" (AAAI).
 """

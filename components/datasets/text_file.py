@@ -57,7 +57,7 @@ def read_markdown(file: Path, options: ReadingOptions) -> FileContent:
 def front_matter(lines: list[str]) -> FrontMatter:
     """Return the YAML between a first line "---" and the next "---" or "..." within 500 lines.
 
-    Anything but a mapping is not front matter, but text below a rule. Nested values are skipped, except lists of plain
+    Anything but a mapping is ordinary text below a rule. Nested values are skipped, except lists of plain
     values.
     """
     nothing = FrontMatter({}, 0)

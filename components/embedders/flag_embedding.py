@@ -29,7 +29,7 @@ _SMALL = ("*.json", "*.txt", "*.model")
 
 
 class FlagPooling(StrEnum):
-    """The way to one vector from the token vectors of a text: the first, as in BGE's models, or their mean."""
+    """Pooling of the token vectors of a text into one: the first one, as in BGE's models, or their mean."""
 
     CLS = "cls"
     MEAN = "mean"

@@ -24,7 +24,7 @@ class DrawnExamples:
     """Shows each sample the first `n` suitable samples of `dataset`, in an order drawn by `seed`.
 
     An example must be of the sample's kind and outside its cluster: it does not share a gold document or a conversation
-    with the sample. It must not ask the same after the same questions, ignoring case, width and punctuation. Most
+    with the sample. It must not repeat the question and the earlier ones, ignoring case, width and punctuation. Most
     prompts therefore show the same examples. Few-shot prompting: Brown et al. 2020, "Language Models are Few-Shot
     Learners", section 2.
 

@@ -34,7 +34,7 @@ class WrittenQueries:
     `with_question` puts the question before each query. `instruction` has the placeholders {question} and {n}, the
     number of texts. In a conversation, the questions of the last `n_turns` turns precede the question, one per line.
     Earlier answers are never shown, because they are the references of their turns. With `only_in_conversations`,
-    questions without earlier turns are not expanded. Blank questions never are.
+    questions without earlier turns are not expanded. Blank questions are never expanded.
 
     The reply is a JSON object with a list `texts`. With `takes_plain_text`, a reply without JSON is the text, if there
     is a single query; small models reply like this. Instead of a list, a single query may be a string. Placeholders

@@ -1,4 +1,4 @@
-"""Parsing of replies with facts. A reply whose entries are all unusable is unreadable, and never a lack of facts."""
+"""Parsing of replies with facts. A reply whose entries are all unusable is unreadable; it does not mean "no facts"."""
 
 import re
 import unicodedata

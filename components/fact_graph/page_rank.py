@@ -20,7 +20,7 @@ def page_rank(edges: Any, seeds: NDArray[np.float64], damping: float, steps: int
     """Return the ranks float64[n_nodes, n_queries] by power iteration.
 
     `edges` is a symmetric sparse matrix of weights above zero, and each column of `seeds` sums to 1, or is zero. A walk
-    goes on with probability `damping`, to a neighbour in proportion to the weight of the edge, and else returns to the
+    continues with probability `damping`, to a neighbour in proportion to the edge weight; otherwise it returns to the
     seeds, as it does from a node without neighbours.
     Source: Page et al. 1999, "The PageRank Citation Ranking"; Haveliwala 2002, "Topic-Sensitive PageRank".
     """

@@ -23,7 +23,7 @@ _Conditions = tuple[tuple[str, Condition], ...]
 
 @dataclass(frozen=True)
 class ByMetadata:
-    """A filter that keeps documents whose metadata satisfy `where`, which has a condition for each field that it names.
+    """Keeps documents whose metadata satisfy `where`, a mapping of field names to conditions.
 
     With `by_sample` they must also satisfy the conditions of the sample. A document without a field satisfies no
     condition on it. Two numbers are compared as numbers, and other values as text. Text sorts dates correctly if the

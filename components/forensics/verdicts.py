@@ -41,7 +41,7 @@ class Verdict:
 
     `doubts` say why the class is uncertain; they are empty if it is certain. `rank_needed` is the rank down to which
     the hits contain enough of all evidence, None if all hits together do not. `rule` is the rule that found where a
-    wrong answer comes from, None if that was not the question.
+    wrong answer comes from, None if the verdict did not need it.
     """
 
     stage: EvidenceStage
@@ -122,7 +122,7 @@ def examine(
     """Return the stage and the outcome of a row of the table of samples, which has `COLUMNS`.
 
     `score` and `low_below` are as in `AnsweredSample`. A CUT sample also needs the column `retrieved`, to decide if its
-    gold is longer than a chunk. `FAITHFULNESS` is read if it is there.
+    gold is longer than a chunk. `FAITHFULNESS` is read if the table has it.
     """
     sample = AnsweredSample(
         Kind(row["kind"]),

@@ -9,7 +9,7 @@ from components.records import Sample
 
 @dataclass(frozen=True)
 class GoldHistory:
-    """A history with the answers of the data set, as if the model had given them."""
+    """A history with the reference answers of the data set, as if the model had given them."""
 
     version: ClassVar[int] = 1
     has_rounds: ClassVar[bool] = False

@@ -20,7 +20,7 @@ from components.text.templates import fill, missing_placeholders
 
 _NAMES = ("answer_relevancy", "answer_relevancy_compat")
 _Outcome = tuple[float | ScoreState, float | ScoreState, str]
-"""The two values, or the states without them, and the remark."""
+"""The two values, or the states that explain their absence, and the remark."""
 
 _SCHEMA: Mapping[str, Json] = {
     "type": "object",
@@ -140,7 +140,7 @@ class AnswerRelevancy:
 
 
 class _WithoutLocalModels(AnswerRelevancy):
-    """Asks for the questions, and compares nothing."""
+    """The same judge for plans: it requests the questions but compares nothing."""
 
     def _cosines(self, derived: Sequence[tuple[str, DerivedQuestions | UnreadableReply]]) -> list[list[float]]:
         return [[0.0] for _ in derived]

@@ -106,8 +106,8 @@ class ClaimMetrics:
         return replace(self, entailment=Undecided()) if self.entailment else self
 
     def n_requests_per_sample(self, n_passages: int) -> int:
-        """Return 1 for the claims of the answer, and 1 for each comparison, by each passage where it is compared by
-        passage. With `one_by_one` there are as many as claims, with `entailment` none.
+        """Return 1 for the claims of the answer, and 1 for each comparison, or 1 per passage if compared passage by
+        passage. With `one_by_one` it is one per claim; with `entailment`, none.
         """
         n_checks = sum(n_passages if comparison in _BY_PASSAGE else 1 for comparison in self._comparisons)
         return int(self._splits_answers) + n_checks * self._checker.n_requests_per_check

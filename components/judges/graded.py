@@ -57,7 +57,7 @@ class Graded:
     `not_applicable_grade` is the grade by which a judge excludes a single answer.
 
     If a reply is not a valid grade, the request is repeated with `reminder`, up to `max_attempts` attempts in total.
-    Then the sample is UNPARSABLE. `prompt_version` names the wording for readers of the results. The prompt texts are
+    After that, it is UNPARSABLE. `prompt_version` names the wording for readers of the results. The prompt texts are
     part of the identity in any case.
     """
 

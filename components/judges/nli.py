@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _PACKAGES = ("sentence_transformers", "torch", "transformers")
 _NEEDED_BY = "judge/entailment=cross_encoder"
 _LABELS = {"entail": Support.SUPPORTED, "contradict": Support.CONTRADICTED, "neutral": Support.NEITHER}
-"""Beginnings of a model's names for its three labels."""
+"""Prefixes of the names that models give to the three labels."""
 
 
 @dataclass(frozen=True)

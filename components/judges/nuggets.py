@@ -1,4 +1,4 @@
-"""Nuggets: facts that a good answer states, made once per question from its references, and looked for in answers."""
+"""Nuggets: facts that a good answer states. A judge lists them once per question, and looks for them in answers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -86,7 +86,7 @@ class NuggetSource(Enum):
 
 @dataclass(frozen=True)
 class Nugget:
-    """A fact that a good answer states. A vital one must be in it, another one may be."""
+    """A fact that a good answer states. Vital nuggets are required; the others are optional."""
 
     text: str
     vital: bool
@@ -96,9 +96,9 @@ class Nugget:
 class Nuggets:
     """Shares of the nuggets of a question that an answer states. A full nugget counts 1, a partial one 1/2.
 
-    - `nugget_recall`: credit of all nuggets / nuggets. `nugget_strict`: the same, and partial ones count 0;
+    - `nugget_recall`: credit of all nuggets / nuggets. `nugget_strict`: the same, with partial nuggets counted as 0;
     - `nugget_vital`, `nugget_vital_strict`: the same over vital nuggets. The strict one is TREC RAG's first metric;
-    - `nugget_weighted`: credit of all / nuggets, where nuggets that are not vital weigh 1/2.
+    - `nugget_weighted`: the weighted mean credit; nuggets that are not vital have weight 1/2.
 
     Level: sample. Range: [0, 1], no unit, larger is better. Nuggets are made from the references, once per question for
     all cells, with `nugget_prompt` (placeholders {question} and {text}). `assignment_prompt` has placeholders for
@@ -127,7 +127,7 @@ class Nuggets:
     n_rounds_to_prepare: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        """Drop the prompt for documents if it is not used: no key then depends on it."""
+        """Clear the document prompt if it is not used, so that no key depends on it."""
         if not self.reads_gold:
             object.__setattr__(self, "document_prompt", "")
 

@@ -27,7 +27,7 @@ def quest_scores(
     Both lists follow the order of the questions. Recall is the share of questions that the generated text answers,
     among the questions that the reference answers. Precision is the mean token F1 of the answers to these questions.
 
-    - Plain: `phrases` are recognized after normalization and among words about the text. Tokens are the `tokenizer`'s
+    - Plain: `phrases` are recognized after normalization, even among words about the text. Tokens are the `tokenizer`'s
       without whitespace. An empty mean is NOT_APPLICABLE.
     - Compat, as published: the first phrase must match exactly. Tokens are jieba's with whitespace. An empty mean
       is 0.

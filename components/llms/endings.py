@@ -62,7 +62,7 @@ def is_broken_off(finish_reason: object) -> bool:
 def classify_ending(text: str, finish_reason: object, *, refusal: object = None) -> AnswerState:
     """Return the state of a text that was not broken off. `refusal` is the model's refusal, if the reply has one.
 
-    A text with an unknown finish reason counts as whole. Each reason is logged once, up to five.
+    A text with an unknown finish reason counts as complete. Each reason is logged once, up to five.
     """
     reason = _form(finish_reason)
     if refusal or is_filter(reason):

@@ -25,7 +25,7 @@ def read_reply(response: Any, request_id: str, latency_s: float) -> Answer:
     """Return the answer in a ChatResponse, with the thoughts separated from the text.
 
     The finish reason of the raw reply determines TRUNCATED and REFUSED. Blank text is EMPTY. Token counts are None if
-    the reply has none. Raises Malformed if the server gave up the text before its end.
+    the reply has none. Raises Malformed if the server abandoned the text before its end.
     """
     raw, message = response.raw, response.message
     written = [block.text or "" for block in message.blocks if block.block_type == "text"]

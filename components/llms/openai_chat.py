@@ -32,7 +32,7 @@ _FIXED = {
 
 
 _Draws = tuple[Request, ...]
-"""Requests that are equal for a server."""
+"""Requests that a server cannot tell apart."""
 
 
 class LengthParameter(StrEnum):

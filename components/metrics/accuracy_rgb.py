@@ -16,12 +16,12 @@ _REJECTIONS = ("信息不足", "insufficient information")
 
 @dataclass(frozen=True)
 class AccuracyRgb:
-    """1 if the generated text contains some wording of every part of the answer, letter by letter and in lower case.
+    """1 if the generated text contains some wording of every part of the answer, as a lower-case substring.
 
-    "12" matches in "112", and a full stop or a blank can make a difference. See `Contains` for parts and wordings. A
+    "12" matches in "112", and a full stop or a space can make a difference. See `Contains` for parts and wordings. A
     text with one of two phrases ("信息不足", "insufficient information") is a rejection even if it says more. It is
     right for an unanswerable question (in the paper: only noise in the passages) and wrong for others. `without_blanks`
-    removes blanks from the generated text, as published for the Chinese files.
+    removes spaces from the generated text, as published for the Chinese files.
     Level: sample. Range: 0 or 1, larger is better. Tokenizer: none. Empty answer: 0. A sample with neither parts nor
     references is NOT_APPLICABLE unless it is unanswerable.
     Source: Chen et al. 2024, RGB, its published code (evalue.py).

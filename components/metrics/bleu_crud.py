@@ -22,7 +22,7 @@ _ORDERS = (1, 2, 3, 4)
 class BleuCrud:
     """BLEU of single answers as CRUD-RAG publishes it, unsmoothed and without a brevity penalty.
 
-    `bleu_n_crud_compat` for n = 1..4: the share of the answer's n-grams that occur (as often) in a reference.
+    `bleu_n_crud_compat` for n = 1..4: the share of the answer's n-grams that a reference contains, with clipped counts.
     `bleu_crud_compat`: the geometric mean of the four, 0 if one of them is 0. The published code divides out the
     brevity penalty, so short answers are not penalized.
 

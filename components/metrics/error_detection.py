@@ -57,7 +57,7 @@ class ErrorDetection(ErrorPhrases):
     `error_correction` of two models therefore covers different answers, unless they detect the same errors.
     Level: sample. Range: 0 or 1, the mean is a share; larger is better. Tokenizer: none. Empty answer: 0 and
     NOT_APPLICABLE. Source: Chen et al. 2024, RGB, counterfactual robustness: error detection rate and error correction
-    rate. The published code searches for phrases and parts letter by letter, and counts a rejection as a correction.
+    rate. The published code searches for phrases and parts as substrings, and counts a rejection as a correction.
     """
 
     larger_is_better: ClassVar[bool | None] = True

@@ -61,7 +61,7 @@ class Intervals:
       that do not count. It follows skewed values and is never narrower than Student's t;
     - t: for everything else. Student's t with the jackknife error. For shares, the error shrinks towards 0 and 1 as it
       does for zeros and ones (`score_bounds`). This keeps intervals in [0, 1] and covers skewed shares better than
-      percentiles do. Extra variance covers values that agreeing clusters have not shown (`unseen`).
+      percentiles do. Extra variance covers values that agreeing clusters have not shown (`unseen_variance`).
 
     A large cluster has less precision than the same samples in small clusters, so degrees of freedom count clusters of
     equal size (Kish's effective number). Fewer than 5 clusters give no interval. `python -m benchmarks coverage`

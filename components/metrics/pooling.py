@@ -27,7 +27,7 @@ _ROUNDING = 1e-9
 _N_STEPS = 25
 _MAX_STEP = 2.0
 _DONE = 0.1
-"""Steps are of logarithms of variances. A step that changes them by less than a tenth is the last one."""
+"""Steps change the log variances. Iteration stops once no log variance changes by more than a tenth."""
 
 
 class Fields(NamedTuple):

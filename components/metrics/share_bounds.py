@@ -9,7 +9,7 @@ from components.metrics.spread import Spread
 def compute_bounds(value: Values, half: Values, *, is_share: bool) -> tuple[Values, Values]:
     """Return low and high: `value` minus and plus `half`, or `score_bounds` for a share, which are in [0, 1].
 
-    A share of exactly 0 or 1 gets the plain bounds, clipped. NaN stays.
+    A share of exactly 0 or 1 gets the plain bounds, clipped. NaN is passed through.
     """
     low, high = value - half, value + half
     if not is_share:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 _MAX_TOKENS = 256
-"""Tokens of a text that the package text2vec reads. The published folder of text2vec-base-chinese says 128."""
+"""Maximum number of tokens that the package text2vec reads; the folder of text2vec-base-chinese says 128."""
 
 _PACKAGES = ("sentence_transformers", "torch", "transformers")
 _NAME = "text2vec_similarity_crud_compat"

@@ -15,7 +15,7 @@ UNUSABLE_PROXY = (
     "the environment's proxy (HTTPS_PROXY, HTTP_PROXY or ALL_PROXY) has no usable address, expected http://HOST:PORT. "
     "Write USER:PASSWORD@ before HOST if it needs them, with special characters encoded (/ as %2F)."
 )
-"""It does not show the proxy's address, which may contain a password."""
+"""The message omits the proxy's address, which may contain a password."""
 
 
 def extract_host(base_url: str) -> str:

@@ -1,4 +1,4 @@
-"""Evidence about an account's limits in its refusals (429): few servers name the limits.
+"""An account's limits, inferred from its refusals (429), because few servers report their limits.
 
 A limit may concern concurrent requests, or requests or tokens per second or per minute. So the number of concurrent
 requests follows what was refused and what was answered, and a doubling delay holds the account only while it answers
@@ -10,11 +10,11 @@ import time
 from math import inf
 
 _PAUSE_S = 300.0
-"""Seconds without requests after which earlier ones say nothing about the account any more."""
+"""Seconds without requests after which earlier outcomes no longer say anything about the account."""
 _NEAR_REFUSAL = 0.25
 """Growth per round near the number at which a request was refused, because each test costs a refusal."""
 _TEST_INTERVAL_PER_DELAY = 10.0
-"""Seconds without such a test per second of the delay that the server asked for after the last refusal."""
+"""Seconds until the next such test, per second of delay that the server requested at the last refusal."""
 _MAX_TEST_INTERVAL_S = 10.0
 
 
@@ -38,7 +38,7 @@ class AccountRefusals:
     @property
     def safe_limit(self) -> float:
         """`limit` without a test of a number at which a request was refused. A request that was refused waits for room
-        below it: in the place of a test, it would be refused again and again while new ones are answered.
+        below it. Sent as a test, it would be refused again and again while new requests are answered.
         """
         return max(1.0, min(self._limit, self._too_many - 1))
 

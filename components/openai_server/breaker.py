@@ -14,7 +14,7 @@ _MAX_FAILURES_IN_A_ROW = 10
 _MORE_REFUSALS = 3
 """Factor for rate limits: several long prompts, each above the account's limit, do not mean that it is empty."""
 _DOWN_PERIOD_S = 60.0
-"""Seconds without requests after a server was found down. Then it is tried again."""
+"""Seconds before a server that was found down is tried again."""
 
 
 @dataclass
@@ -46,7 +46,7 @@ class Breaker:
 
     Calls of the same endpoint share its `Health`. If one call found the server down, calls that begin within the next
     minute send nothing. Later calls try the server again, and give up at the first failure that may affect others.
-    If the limiter stops a request of a call for good, the call sends no others.
+    If the limiter permanently refuses a request of a call, the call sends no further requests.
     """
 
     def __init__(self, concurrency: int, health: Health | None = None) -> None:
@@ -113,7 +113,7 @@ class Breaker:
         self._health.n_failed_in_a_row, self._health.down_since = 0, None
 
     def record_stop(self, error: BudgetReached | StoreError) -> None:
-        """Record that the limiter admits no further request. Those that wait to be sent again are not sent."""
+        """Record that the limiter admits no further request. Requests that are waiting for a retry are not sent."""
         self.stop = self.stop or error
         self._opened.set()
 

@@ -43,7 +43,7 @@ _HANDSHAKE_TIMEOUT_S = 1.5
 _HAS_EXPIRED = 10
 """OpenSSL's code for a certificate that has expired."""
 _PLAIN_REASONS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
-"""OpenSSL's reasons for an answer without TLS, by version."""
+"""OpenSSL's reason codes, by version, for a server that answers without TLS."""
 _RESET = (errno.ECONNRESET, errno.ECONNABORTED, errno.EPIPE)
 _TLS_ALERT = r"b'\x15\x03"
 """The beginning of a TLS alert, as aiohttp shows it."""
@@ -149,7 +149,7 @@ class Connection:
         raise Redirected(reply.status, f"redirects more than {MAX_REDIRECTS} times. Check the path of base_url.")
 
     async def _is_encrypted(self) -> bool:
-        """Return True if a server that breaks off at http:// begins a TLS handshake. It gets no request.
+        """Return True if a server that drops http:// connections starts a TLS handshake. No request is sent.
 
         Returns False for a server that has replied before, and for one behind a proxy.
         """

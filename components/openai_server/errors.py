@@ -38,7 +38,7 @@ _RETRY_DELAY = re.compile(r"""['"]retryDelay['"]:\s*['"](\d{1,6}(?:\.\d{1,9})?)s
 _SHOWN_CHARACTERS = 300
 _SHOWN_OF_REPLY = 200
 _READ_CHARACTERS = 20_000
-"""Characters that are masked. The text is cut only afterwards."""
+"""Maximum number of characters to mask. The text is shortened only after masking."""
 
 
 class HttpError(Exception):

@@ -1,4 +1,4 @@
-"""A coroutine in an event loop in a thread of its own, which hands over results as they arrive."""
+"""A coroutine that runs in a separate event-loop thread and hands over its results as they arrive."""
 
 import asyncio
 import atexit
@@ -24,7 +24,7 @@ class LoopThread(Generic[Item]):
     """An event loop in a thread of its own, for one coroutine.
 
     Unlike threads, its calls can be cancelled, and they continue while the caller writes a result to disk. Ctrl-C may
-    come at any moment. In the locks of `Future` and `Condition` it sometimes leaves the lock taken, and the next use of
+    come at any moment. In `Future` and `Condition` it sometimes leaves a lock held, and the next use of
     it waits forever. So the caller's thread only calls methods written in C, which an interrupt does not split.
     """
 

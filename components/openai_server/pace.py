@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 _MINUTE_S = 60.0
 _CATCH_UP_S = 0.1
-"""Lateness for which a request loses no time: sleeps do not end exactly."""
+"""A request that is late by less than this loses no time, because sleeps do not end exactly."""
 _CLOCK_SET_BACK_S = 5.0
 """A clock that is set back by more than these seconds resets the next times: otherwise requests would wait as long."""
 

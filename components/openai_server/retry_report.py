@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 LONG_WAIT_S = 10.0
 _EVERY_S = 60.0
 _EARLIER_S = 5.0
-"""Seconds by which waits of concurrent requests differ, so that one message covers them."""
+"""Maximum difference in seconds between waits of concurrent requests that one message covers."""
 
 _ADVICE = {
     ErrorClass.TIMEOUT: "If the server is slow, raise timeout_s of {0}, or lower its concurrency",

@@ -47,13 +47,13 @@ from components.records import Answer, ErrorClass, Request
 
 _MAX_WAIT_S = 120.0
 _MAX_NAMED_WAIT_S = 600.0
-"""A longer delay than this is not waited for: Azure names a day for a prompt above its limit per minute."""
+"""We do not wait longer than this. Azure asks for a day if a prompt exceeds its limit per minute."""
 _MAX_LIMIT_DOUBLINGS = 4
-"""Doublings of the delay after rate limits. Longer waits would miss the end of the limit's minute by as much."""
+"""Maximum number of doublings of the delay after rate limits. Longer waits would overshoot the limit's minute."""
 _MAX_OWN_DOUBLINGS = 2
-"""Doublings of the delay of a single request: with longer ones, new requests would always be faster."""
+"""Maximum number of doublings of one request's delay. With longer delays, new requests would always overtake it."""
 _MAX_ROUNDS, _MAX_ROUNDS_IF_LONGEST, _MUCH_LONGER = 50, 10, 1.25
-"""Answers to others, in units of the concurrency, after which a request that is always refused is given up. It never
+"""Answers to other requests, in units of the concurrency, after which we give up on a refused request. It never
 fits the account's limits, or others are always faster. The former is likely if its prompt is much longer than any
 answered one.
 """
@@ -97,7 +97,7 @@ class Server:
     if_refused: str = "start the server, or give its address as base_url"
     """Advice if no server listens at `base_url`."""
     settings: str = "the model (llm, judge.llm, ...)"
-    """Words for the component in messages that name its fields."""
+    """Name of the component in messages about its fields."""
     key_scheme: str = "Bearer"
     """Scheme of HTTP authentication for the key: see `Connection`."""
 

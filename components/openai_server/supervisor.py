@@ -23,8 +23,8 @@ _PR_SET_PDEATHSIG = 1
 def supervise(folder: Path, command: Sequence[str]) -> int:
     """Run the server until it ends or has no users. Return its exit code.
 
-    The process that started it announces its address once it is healthy. If that process ends before, no other knows
-    the server, whatever locks they hold: the next one starts its own, which may need the same memory.
+    The process that started it announces its address once it is healthy. If it ends before that, no other process knows
+    the server, whatever locks it holds. The next one starts a new server, which may need the same memory.
     """
     starter, is_announced = os.getppid(), False
     server = subprocess.Popen(list(command), preexec_fn=_end_with_parent, start_new_session=True)  # noqa: S603

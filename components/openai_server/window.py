@@ -1,4 +1,4 @@
-"""The number of concurrent requests to an endpoint: halved at timeouts, plus one per answered round.
+"""The number of concurrent requests to an endpoint: halved at timeouts, raised by one per answered round.
 
 A slow server that gets too many requests answers none of them in time, and would then get as many again. TCP shares
 connections by the same rule (additive increase, multiplicative decrease). Processes need not communicate: each one sees

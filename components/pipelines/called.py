@@ -26,8 +26,8 @@ Answering = Callable[[str, list[dict[str, str]]], object]
 class CalledPipeline(CallsUserCode):
     """Answers each question by one call.
 
-    A call that raises, takes too long, or returns what `read_reply` does not read, is a failed request. After many
-    timeouts in a row, the remaining questions are not asked (see `Breaker`).
+    A call that raises, takes too long, or returns something that `read_reply` rejects is a failed request. After many
+    consecutive timeouts, the remaining questions are not sent (see `Breaker`).
     """
 
     answers_from: ClassVar[AnswersFrom] = AnswersFrom.MESSAGES

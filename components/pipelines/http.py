@@ -26,7 +26,7 @@ class HttpPipeline:
     Each question is a POST of JSON to `url`: `question`, `history` (the earlier turns, each with `question` and
     `answer`, oldest first) and `parameters`. The reply is JSON: a string, or an object as `read_reply` expects it.
 
-    `revision` says what answers at the address, such as a release or a commit. It must be given and is part of the keys
+    `revision` identifies what answers at the address, such as a release or commit. It is required, and part of the keys
     of the replies: nothing else shows that the pipeline changed. `api_key_env` names an environment variable with a
     key, which is sent as a bearer token. For failures, retries and limits see `OpenAIChat`. A reply that breaks the
     contract is requested again like any malformed reply.

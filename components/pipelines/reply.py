@@ -19,7 +19,7 @@ MAX_SECONDS = 10**9
 
 @dataclass(frozen=True)
 class PipelineReply:
-    """An answer with its passages, best first. () means that it found none, None that it does not say."""
+    """An answer with its passages, best first: () if it found none, None if it does not report them."""
 
     answer: str
     passages: tuple[ReportedPassage, ...] | None = None

@@ -23,7 +23,7 @@ def is_offline() -> bool:
 def hub_problems() -> list[str]:
     """Return one message if the hub's client cannot read HF_ENDPOINT or the proxy, else [].
 
-    It quotes part of such an address, which may be part of a password. It reads all proxies, whichever it uses.
+    The client's own error may quote part of a password. It reads all proxies, even those that it does not use.
     """
     if not _is_readable(hub_endpoint()):
         return [

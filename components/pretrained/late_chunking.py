@@ -58,7 +58,7 @@ class LateChunking:
         """Return float32[n_chunks, d] without scaling. A chunk without a token is zero.
 
         A token belongs to each chunk with which it shares a character. Raises ComponentError if the model cannot be
-        loaded, gives no token outputs or no places of tokens, if a batch does not fit into memory, or if a vector is
+        loaded, gives no token outputs or no token offsets, if a batch does not fit into memory, or if a vector is
         not finite.
         """
         model = load_encoder(self.encoder.model, self.encoder.revision, self.encoder, device)

@@ -52,7 +52,7 @@ def never_ask() -> None:
 
 
 _has_trusted = False
-"""True if a model with trust was read. It may ask for a kernel as late as its first use."""
+"""True if a trusted model was read. It may request a kernel as late as its first use."""
 
 _is_untrusted: ContextVar[bool] = ContextVar("is_untrusted", default=False)
 """True while a model without trust is read."""
@@ -120,7 +120,7 @@ def refuse_kernels(model: str, folder: Path) -> None:
 def refuse_activations(model: str, folder: Path) -> None:
     """Raise ComponentError if a layer's activation is outside of torch.
 
-    sentence-transformers would replace it by Tanh, with a log message only, and embed texts by another function.
+    sentence-transformers would replace it by Tanh, with only a log message, and compute different vectors.
     """
     for file in _configurations(folder):
         layer = _content(file, (_ACTIVATION,))

@@ -45,7 +45,7 @@ class PretrainedEmbedder(Embedder, Protocol):
 
 @runtime_checkable
 class DocumentEmbedder(Embedder, Protocol):
-    """An embedder that can read chunks in their documents."""
+    """An embedder that can read chunks in the context of their documents."""
 
     @property
     def reads_documents(self) -> bool:
@@ -129,7 +129,7 @@ class ReadsTokens(Protocol):
 
 @runtime_checkable
 class ReadsQueriesInPart(ReadsTokens, Protocol):
-    """A component whose model reads another number of tokens of a query than of a chunk."""
+    """A component whose model has different token limits for queries and chunks."""
 
     def query_token_limit(self) -> int | None:
         """Return the maximum number of tokens per query; None for no limit. It loads no weights."""

@@ -201,7 +201,7 @@ class PickingArm(Protocol):
 
 @runtime_checkable
 class ExistingIndexArm(Protocol):
-    """An arm that searches an index which exists already, outside the store. It is the only arm of its retriever.
+    """An arm that searches an existing index outside the store. It is the only arm of its retriever.
 
     Its hits are texts. They are located in the corpus afterwards.
     """

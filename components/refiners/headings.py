@@ -11,10 +11,10 @@ from components.text.markdown import Block, blocks, may_have_headings
 
 @dataclass(frozen=True)
 class PrependedHeadings:
-    """Repetition of the headings above every block (paragraph, list, table), so that a chunk from a long section still
-    says what it is about.
+    """Repeats the headings above every block (paragraph, list, table), so that a chunk from a long section still
+    shows its subject.
 
-    The outermost heading comes first, and `separator` joins them. A heading is no longer repeated at its own place,
+    The outermost heading comes first, and `separator` joins them. A heading is removed from its original position,
     unless no block follows it. Texts without headings stay unchanged.
     """
 

@@ -1,4 +1,4 @@
-"""The arms of retrievers. They have no behaviour: the pipeline reads them, so that `hybrid` fuses exactly
+"""The arms of retrievers. They only hold fields, which the pipeline reads, so that `hybrid` fuses exactly
 the searches of `dense` and `bm25`. No field has a default.
 """
 

@@ -26,7 +26,7 @@ Self = TypeVar("Self", bound="CalledRetriever")
 class CalledRetriever(CallsUserCode):
     """Searches for each query by one call, and takes the first `depth` passages: see `read_passages`.
 
-    A call that raises, takes too long, or returns anything else, is an error of the whole search. `fusion` is needed
+    If a call raises, takes too long or returns anything else, the whole search fails. `fusion` is needed
     only for an expander with several queries per sample.
     """
 
@@ -41,7 +41,7 @@ class CalledRetriever(CallsUserCode):
 
     @abstractmethod
     def searching(self) -> Callable[[str], object]:
-        """Return the function of a query. Raises ComponentError if it cannot be imported or built."""
+        """Return the search function, which takes a query. Raises ComponentError if it cannot be imported or built."""
 
     @property
     def arms(self: Self) -> tuple[Self]:

@@ -1,4 +1,4 @@
-"""Base of retrievers over an index that exists already, such as a user's table or collection."""
+"""Base of retrievers over an existing index, such as a user's table or collection."""
 
 import json
 from abc import abstractmethod
@@ -30,7 +30,7 @@ class ExistingIndex:
     `depth`. They are bound as values, never spliced as text. `text_field` names the field of a hit with its text,
     `id_field` its id, and `document_field`, unless it is "", the id or the title of its document.
 
-    `revision` says what is in the index, such as a date or a build number. It must be given and is part of the keys of
+    `revision` identifies the index's content, such as a date or a build number. It is required, and part of the keys of
     all hits: nothing else shows that an index behind its name changed. `fusion` is needed only for an expander with
     several queries per sample.
     """

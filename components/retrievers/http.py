@@ -33,9 +33,9 @@ class HttpRetriever:
     Each query is a POST of JSON to `url`: `query`, `top_k` (the `depth`) and `parameters`. The reply is JSON: a list of
     texts or of records with `text`, best first, or an object with such a list as `passages`.
 
-    `revision` says what is searched there, such as a date. It must be given and is part of the keys of all hits.
+    `revision` identifies the searched content, such as a date. It is required, and part of the keys of all hits.
     `fusion` is needed only for an expander with several queries per sample. For failures and retries see `OpenAIChat`.
-    A search that fails permanently is an error of the whole search.
+    If one query fails permanently, the whole search fails.
     """
 
     url: str

@@ -1,4 +1,4 @@
-"""Search in a collection of Milvus that exists already, by a custom request."""
+"""Search in an existing Milvus collection, by a custom request."""
 
 import json
 import logging

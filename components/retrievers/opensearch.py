@@ -1,4 +1,4 @@
-"""Search in an index of OpenSearch or Elasticsearch that exists already, by a custom query."""
+"""Search in an existing OpenSearch or Elasticsearch index, by a custom query."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ class SearchServer(ExistingIndex):
     `document_field` are paths in the `_source` of a hit, and `_id` is its id. `api_key_env` names an environment
     variable with a key, which is sent by `scheme`: Basic (USER:PASSWORD), ApiKey or Bearer.
 
-    A reply of some shards, or of a search that timed out, is a failure. Failures are retried: see `OpenAIChat`.
+    A reply that lacks shards, or of a search that timed out, is a failure. Failures are retried: see `OpenAIChat`.
     """
 
     index: str

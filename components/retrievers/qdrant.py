@@ -1,4 +1,4 @@
-"""Search in a collection of Qdrant that exists already, by a custom request."""
+"""Search in an existing Qdrant collection, by a custom request."""
 
 import json
 from collections.abc import Iterator, Sequence

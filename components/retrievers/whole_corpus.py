@@ -16,7 +16,7 @@ class WholeCorpus:
 
     The budget of the context builder decides how many of them fit into the prompt. The rank of a text is its place in
     the corpus and says nothing about its relevance. `chunker` cuts the corpus, normally into whole documents. `depth`
-    is the largest top_k. A corpus of more than `max_characters` is refused: no prompt holds a fair part of it.
+    is the largest top_k. A corpus of more than `max_characters` is rejected: no prompt could hold enough of it.
     Source: Li et al. 2024, "Retrieval Augmented Generation or Long-Context LLMs?", section 3 (long context).
     """
 

@@ -71,7 +71,7 @@ class SupportedAfter:
         return {}
 
     def judge(self, judged: Sequence[JudgeInput], prepared: JudgePreparation, ask: Ask) -> Judgements:
-        """Return True for each answer that is supported. The remarks are the verdicts."""
+        """Return the score of each answer: 1 if it is supported. The remarks are the verdicts."""
         has_claims = [bool(item.answer.strip()) and not is_refusal(item.answer) for item in judged]
         verdicts = iter(self.reviser.check_answers([*compress(judged, has_claims)], ask))
         checks = [next(verdicts) if has_own else AnswerCheck(None) for has_own in has_claims]
@@ -84,7 +84,7 @@ class SupportedAfter:
 
 
 def score_support(verdict: AnswerCheck) -> float | ScoreState:
-    """Return 1.0 for a supported answer and 0.0 for another one, or the reason why neither is known."""
+    """Return 1.0 for a supported answer, 0.0 for an unsupported one, or the state that explains why it is unknown."""
     if verdict.supported is not None:
         return float(verdict.supported)
     if verdict.unread or verdict.failed:

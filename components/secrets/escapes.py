@@ -40,18 +40,18 @@ _AS_LETTERS = bytes.maketrans(b"\n\r\t\b\f\v", b"nrtbfv")
 
 @dataclass(frozen=True, slots=True)
 class _Edits:
-    """Replaced parts of a text: `starts` and `ends` in the result, `sources` in the text before."""
+    """Replaced parts of a text: `starts` and `ends` in the result, `sources` in the original."""
 
     starts: list[int]
     ends: list[int]
     sources: list[tuple[int, int]]
 
     def map_start(self, place: int) -> int:
-        """Return the place in the text before of a byte of the result."""
+        """Return the position in the original text of a byte of the result."""
         return self._source(place)[0]
 
     def map_end(self, place: int) -> int:
-        """Return the end in the text before of a part of the result that ends at `place`."""
+        """Return the end in the original text of a part of the result that ends at `place`."""
         return self._source(place - 1)[1]
 
     def _source(self, place: int) -> tuple[int, int]:
@@ -167,7 +167,7 @@ class _Reading:
         return b"".join([*pieces, raw[done:]])
 
     def _with_quotes(self, raw: bytes, start: int, end: int) -> tuple[int, int]:
-        """Return a part with the quotes at its ends that belong to the secret, if it is written in a usual notation."""
+        """Return a part, extended by the quotes around it that belong to the secret in common notations."""
         for form in self._quoted:
             place = raw.find(form, max(0, end - len(form)), start + len(form))
             if 0 <= place <= start and place + len(form) >= end:

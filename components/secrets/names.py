@@ -58,7 +58,7 @@ _VAGUE = frozenset(
 """Names that may belong to any field of user data, so the value decides."""
 
 _OF_ACCESS = frozenset({"TOKEN", "PASS", "PW", "PWD"})
-"""Names of parameters that give access, whatever their value. Texts and the environment use them otherwise."""
+"""Names of parameters that give access, whatever their value. Elsewhere they have other meanings."""
 
 _OF_WORDS = re.compile(r"PASS|PWD|PSWD?|SECRET|PSK|(^|_)PW(_|[0-9]*$)")
 """Names of secrets that may consist of words, unlike a key or a token."""

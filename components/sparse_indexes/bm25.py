@@ -24,7 +24,7 @@ from components.threads import n_threads
 from components.tokenizers.rjieba_words import RjiebaWords
 
 _COMPILED_FROM = 1_000_000_000
-"""Chunks x queries from which bm25s's compiled search is faster, including the seconds for its compilation."""
+"""Chunks x queries from which bm25s's compiled search is faster, including compilation time."""
 
 _COMPILED_NEEDS = "numba"
 

@@ -23,7 +23,7 @@ Bounds = tuple[float, float]
 
 @dataclass(frozen=True)
 class Measure:
-    """A value with its interval. `value` is None if undefined. `interval` is None too then, and for too few
+    """A value with its interval. `value` is None if undefined. `interval` is then None too, as it is for too few
     questions.
     """
 

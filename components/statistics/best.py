@@ -11,11 +11,11 @@ from components.statistics.contributions import Contributions, SampleScores, con
 from components.statistics.resampling import TOLERANCE, counts, resampled_sums, swaps
 
 _STUDENTISED_BEYOND = 100
-"""Resamples of all pairs of cells expected beyond the critical value: enough for p-values near alpha."""
+"""Expected number of resamples beyond the critical value: enough for p-values near alpha."""
 
 _STAGES = (199, 999, 3_999)
 _ENOUGH_BEYOND = 20
-"""Resamples that differ as much as the data, from which on more resamples would not make p more precise."""
+"""Number of resamples as extreme as the data beyond which more resamples no longer make p more precise."""
 
 
 class BestCells(NamedTuple):
@@ -46,7 +46,7 @@ def best_cells(scores: SampleScores, *, larger_is_better: bool, alpha: float, n_
     """Test which cells may be the best. Cells with p at most alpha are not the best.
 
     The probability that this excludes any truly best cell is at most alpha, however many cells are equally good, and
-    although no cell was named beforehand.
+    even though no cell was chosen beforehand.
 
     The test compares each cell's largest deficit with the largest difference between any two cells by chance. It draws
     that difference by sign changes and by a studentized bootstrap (see `chance`), and takes the larger p. Cells that

@@ -35,7 +35,7 @@ _NEGLIGIBLE = 0.1
 """Share of the root mean square. A cluster with a smaller difference does not count as differing."""
 
 _TIMES_AS_FAR = 2.0
-"""Reach of a tail that the data lack, as a multiple of the observed differences."""
+"""Assumed extent of a tail that the data lack, as a multiple of the observed differences."""
 
 _NO_SPREAD = 1e-6
 """Share of the sum of squares below which a remainder may be a rounding error."""
@@ -63,7 +63,7 @@ def errors_as_one_stratum(differences: Contributions) -> NDArray[np.float64]:
 
 
 def scale_sizes(units: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return absolute sizes per unit: 0 for a size of 0, infinite for another size without spread."""
+    """Return absolute sizes per unit: 0 for a size of 0, infinite for a nonzero size without spread."""
     absolute = np.abs(sizes)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(absolute == 0.0, 0.0, absolute / units)
@@ -141,7 +141,7 @@ def floors(differences: Contributions) -> NDArray[np.float64]:
     Equally good cells may differ by -a in most clusters and by +b in the rest. Their differences in k clusters all have
     the same sign with probability (b / (a + b))^k, and then the data do not show the other side. b is the largest
     difference that scores allow (`Contributions.bound`), at most twice a. Right or wrong answers, one per cluster, have
-    a = b: (1/2)^k. If clusters differ in size, a few decide. So k is their effective number: the number of equally
+    a = b: (1/2)^k. If clusters differ in size, a few dominate. So k is their effective number: the number of equally
     large clusters with the same precision.
     Source: the bound comes from a bet on bounded differences (Waudby-Smith & Ramdas 2024, JRSS B 86(1)). b = 2a is an
     assumption, because no test of few clusters is valid for every tail. Effective numbers: Kish 1965, "Survey

@@ -89,7 +89,7 @@ class Tail:
         It is at least the critical value of Student's t for a single contrast.
         """
         n_draws = len(self.largest[0])
-        n_beyond = int(level * (1 + n_draws) * (1 + TOLERANCE)) - 1  # draws that may lie as far out
+        n_beyond = int(level * (1 + n_draws) * (1 + TOLERANCE)) - 1  # draws that may be as extreme
         if n_beyond < 0 or not self.df:
             return float("inf")
         by_chance = max(float(draws[-1 - n_beyond]) for draws in self.largest)

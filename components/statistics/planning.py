@@ -20,7 +20,7 @@ ALPHA = 0.05
 
 _N_RESAMPLES = 2_000
 _MAX_TESTED_CELLS = 20
-"""Cells of an earlier sweep, used to measure how far its samples are from normal noise. More cells take long and add
+"""Cells of an earlier sweep, used to measure how far its samples are from normal noise. More cells take longer and add
 little.
 """
 
@@ -30,7 +30,7 @@ class Precision:
     """Precision of differences between two cells: the smallest and the largest of their standard errors.
 
     The errors have `df` degrees of freedom, from `n_clusters` clusters, worth `n_effective` of equal size. `excess` is
-    the critical value of the test of these samples, relative to normal noise. It is more than 1 if few clusters decide.
+    the critical value of the test of these samples, relative to normal noise. It exceeds 1 if a few clusters dominate.
     `right_or_wrong` are the differences with these standard errors, if scores are 0 or 1.
     """
 

@@ -102,7 +102,7 @@ class Bets:
 def log_wealth(bets: Bets, n_samples: int, margin: float | Floats = 0.0) -> Floats:
     """Return the logarithm of the wealth after each sample, as float64[n_samples, n_cells], from a wealth of 1.
 
-    The wealth grows with evidence against: in the full run, the cell is better than every other one by at least
+    The wealth grows with evidence against this hypothesis: in the full run, the cell beats every other one by at least
     `margin` (per sample; it may be negative).
     """
     needed = (n_samples * margin - bets.total) / (n_samples - bets.n_before)
@@ -198,8 +198,8 @@ class Race:
         self._total[new], self._squares[new] = difference.sum(axis=0), (difference**2).sum(axis=0)
 
     def _leaders(self) -> NDArray[np.intp]:
-        """Return the opponent of each cell: the permitted live cell with the largest sum, the first one in a
-        ones.
+        """Return the opponent of each cell: the permitted live cell with the largest sum, the first in a
+        tie.
         """
         sums = np.where(self.live, self._sums, -np.inf)
         if self._may_oppose is None:

@@ -76,7 +76,7 @@ def variance_split(values: Values, clusters: NDArray[np.int64], seed: int = 0) -
     The estimate uses the mean squares of a balanced design. Return None for fewer than two samples. Intervals resample
     whole clusters, `clusters` int64[n_samples], and the variance of the mean leaves out whole clusters.
 
-    Answers are nested in samples. The j-th judgements of two equal answers are the same, and those of two other answers
+    Answers are nested in samples. The j-th judgements of two equal answers are the same, and those of different answers
     share only their number. Judgements are therefore partly crossed with the answers to a sample, and partly nested in
     them.
     Source: Searle, Casella & McCulloch 1992, "Variance Components", section 3.6.
@@ -145,7 +145,7 @@ def _sums_by_cluster(values: Values, clusters: NDArray[np.int64]) -> Values:
 
 def _components(sums: Values, shape: tuple[int, ...]) -> Values:
     """Return the variances between samples, answers and judgements, and the part of the last that answers share,
-    float64[n, 4]: negative ones stay, NaN for one sample.
+    float64[n, 4]. Negative estimates are not clipped; one sample gives NaN.
     """
     n_answers, n_judgements = shape
     n, total, squares, within_samples, between_judgements, within_answers = sums.T

@@ -1,6 +1,6 @@
-"""Removal of artifacts of files from texts: unseen characters, loose whitespace, words broken at line ends.
+"""Removal of file artifacts from texts: invisible characters, stray whitespace, words broken at line ends.
 
-Every function returns a cleaned text unchanged, and its result depends only on the text.
+Every function is idempotent, and its result depends only on the text.
 """
 
 import re
@@ -31,7 +31,7 @@ def strip_invisible_characters(text: str) -> str:
 def tidy_white_space(text: str) -> str:
     """Collapse spaces within lines to one, and empty lines to one. Strip the ends of lines and the text.
 
-    Indentation by spaces and tabs stays, because it has a meaning in lists and code.
+    Indentation is kept, because it is meaningful in lists and code.
     """
     pages = ("\n".join(map(_tidy_line, page.split("\n"))).strip("\n") for page in text.split("\f"))
     return _EMPTY_LINES.sub("\n\n", "\n\f\n".join(pages)).strip("\n\f")

@@ -87,7 +87,7 @@ class SacreBleuTokens:
 
 
 def _sacrebleu(tokenizer_name: str) -> Callable[[str], str]:
-    """Return a tokenizer of SacreBLEU, which caches what it has read during its lifetime."""
+    """Return a tokenizer of SacreBLEU, which caches the texts that it has tokenized."""
     from sacrebleu.metrics.bleu import BLEU
 
     tokenize: Callable[[str], str] = BLEU(tokenize=tokenizer_name).tokenizer

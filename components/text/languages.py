@@ -81,7 +81,7 @@ def _latin_language(texts: Iterable[str]) -> str:
 
 @cache
 def function_words() -> Mapping[str, frozenset[str]]:
-    """The commonest words of each language in Latin script, which say little by themselves."""
+    """The commonest words of each language in Latin script, which carry little meaning."""
     from bm25s import stopwords
 
     return {

@@ -20,7 +20,7 @@ _WORD_BREAKS = re.compile("[\u00ad\u200b\u2060\ufeff]")
 
 
 def drop_word_breaks(text: str) -> str:
-    """Return the text without soft hyphens and spaces without a width, which would split words."""
+    """Return the text without soft hyphens and zero-width spaces, which would split words."""
     return _WORD_BREAKS.sub("", text)
 
 

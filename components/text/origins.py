@@ -22,7 +22,7 @@ def identity_origins(chunks: Spans) -> ChunkOrigins:
 def trace_origins(places: ChunkOrigins, origins: Origins) -> ChunkOrigins:
     """Return the origins of places in refined texts, one refinement further back.
 
-    Rows of a chunk keep their order. A chunk of added text alone gets one row without characters.
+    Rows of a chunk keep their order. A chunk that consists only of added text gets one row without characters.
     """
     row, piece = _overlaps(places, origins)
     is_copy = origins.is_copy[piece]

@@ -104,7 +104,7 @@ def _find_exact(text: str, document: str, start: int | None) -> int | None:
 
 
 def _find_near(text: str, document: str) -> tuple[int, int] | None:
-    """Return the stretch of a document that has most of a text, None if no stretch has enough of it."""
+    """Return the stretch of a document that contains most of a text; None if no stretch contains enough."""
     pieces = list(segments(text, document))
     if not pieces or contained_number_share(text, document) < MIN_OVERLAP:
         return None
@@ -117,6 +117,6 @@ def _find_near(text: str, document: str) -> tuple[int, int] | None:
 
 
 def _is_beside(piece: Segment, anchor: Segment, n_characters: int) -> bool:
-    """Return True for a piece near the place where it belongs, given the place of the longest piece."""
+    """Return True for a piece near its expected position, given the position of the longest piece."""
     shift = (piece.place - piece.start) - (anchor.place - anchor.start)
     return abs(shift) <= max(RUN, n_characters // 4)

@@ -33,7 +33,7 @@ _TRADITIONAL = frozenset("們個這國時會說學對沒為來開關點樣長門
 
 
 def restore_ideographs(text: str) -> str:
-    """Return the text with ideographs in place of radicals. The rest of the text tells its script if that matters."""
+    """Return the text with ideographs in place of radicals. If the script matters, the rest of the text decides."""
     if _DOOR in text:
         text = text.replace(_DOOR, _choose_door(text))
     return text.translate(_TABLE)

@@ -18,7 +18,7 @@ RUN = 10
 
 _BATCH = 1024
 _MAX_PAIRS = 2_000_000
-"""Maximum number of places to compare per passage and document. Several copies of a filing fit, endless dots do not."""
+"""Maximum number of matches to compare per passage and document: enough for several copies of a filing."""
 _N_CODES, _LAST_SPACE = 0x110000, 0x3000
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
@@ -211,7 +211,7 @@ def _hashes(codes: NDArray[np.uint32]) -> Hashes:
 
 
 def _build_table(hashes: Hashes) -> NDArray[np.bool_]:
-    """Return the last bits that occur among the hashes. This lookup rejects most other hashes without a search."""
+    """Return a table of the low bits that occur among the hashes. It rejects most other hashes without a search."""
     table = np.zeros(1 << max(10, (16 * len(hashes)).bit_length()), dtype=bool)
     table[hashes & np.uint64(len(table) - 1)] = True
     return table
@@ -226,7 +226,7 @@ def _find(hashes: Hashes, among: Hashes) -> tuple[Ints, NDArray[np.bool_]]:
 
 
 def _original_segments(passage: Ints, document: Ints) -> Iterator[Segment]:
-    """Yield a piece in places of the original texts, cut where whitespace differs."""
+    """Yield a segment in offsets of the original texts, split where whitespace differs."""
     breaks = np.flatnonzero(np.diff(passage - document) != 0) + 1
     for mine, theirs in zip(np.split(passage, breaks), np.split(document, breaks), strict=True):
         yield Segment(int(mine[0]), int(theirs[0]), int(mine[-1] - mine[0]) + 1)

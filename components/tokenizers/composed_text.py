@@ -25,7 +25,7 @@ _INVISIBLE = (
     "[\u00ad\u2060\ufeff]"
     rf"|(?<=[^\W{HAN}])\u200b(?=[^\W{HAN}{_WITHOUT_SPACES}])|(?<=[{HAN}])\u200b(?=[{HAN}])"
 )
-"""Characters that a reader does not see. A space without a width counts only inside a word."""
+"""Invisible characters. A zero-width space counts only inside a word."""
 HANGUL_PARTS = "\u1160-\u11ff"
 """Vowels and final consonants that compose with the Korean letter before them."""
 

@@ -215,7 +215,7 @@ def _passages(value: object) -> list[object] | None:
 
 
 def _passage(document: "Document | object") -> object:
-    """Return a document as a record with `text` and hints where it is. Hints of other types are left out."""
+    """Return a document as a record with `text` and hints about its location. Hints of other types are left out."""
     from langchain_core.documents import Document
 
     if not isinstance(document, Document):

@@ -1,4 +1,4 @@
-"""Passages that code of the user returns: texts, or records with a text and hints where it is.
+"""Passages that the user's code returns: texts, or records with a text and hints about its location.
 
 They are untrusted: every field is validated before it is used.
 """

@@ -21,7 +21,7 @@ from components.vector_indexes.similarity import (
 
 @dataclass(frozen=True)
 class Binary:
-    """A comparison of each query with every vector, reduced to one bit per dimension: the sign.
+    """Compares each query with every vector, both reduced to one bit per dimension: the sign.
 
     FAISS counts the bits in which two vectors differ (the Hamming distance). The score of the first stage is
     1 - 2 x distance / dimensions, the cosine of the two sign vectors. With `rescore`, the `oversampling` x depth best

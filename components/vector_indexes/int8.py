@@ -23,7 +23,7 @@ from components.vector_indexes.similarity import (
 
 @dataclass(frozen=True)
 class Int8:
-    """A comparison of each query with every vector, reduced to one byte per dimension: FAISS's quantiser QT_8bit.
+    """Compares each query with every vector, reduced to one byte per dimension by FAISS's quantiser QT_8bit.
 
     The range of each dimension over all vectors is divided into 255 steps, and each value is replaced by the middle of
     its step. Queries are not quantised: the score of the first stage is their inner product with the decoded vectors.

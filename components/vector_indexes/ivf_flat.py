@@ -23,7 +23,7 @@ _N_ITERATIONS = 20
 _SEED = 0
 
 _CANDIDATES_AT_ONCE = 1 << 24
-"""Candidates in memory: they limit the number of queries for which each list is read once."""
+"""Maximum number of candidates in memory, which bounds the number of queries per pass over the lists."""
 
 Number = TypeVar("Number", bound=np.generic)
 

@@ -24,7 +24,7 @@ from components.vector_indexes.similarity import (
 
 @dataclass(frozen=True)
 class Truncated:
-    """A comparison of each query with the first `dimensions` of every vector, both scaled to unit length.
+    """Compares the first `dimensions` of each query and of every vector, both scaled to unit length.
 
     It needs 4 x `dimensions` bytes per vector instead of 4 x d. With `rescore`, the `oversampling` x depth best are
     ranked by the full vectors, with the scores of `Flat`. Without it, scores are cosines of the first dimensions. None

@@ -58,7 +58,7 @@ def make_silent_agent() -> Any:
 def error_for_client(error: RagGridError) -> Exception:
     """Return the error that MLflow's server sends as one message, without secrets and without a traceback.
 
-    The status is 400 for a request that cannot be answered, 503 if the language model gives no answer, and else 500.
+    The status is 400 for a request that cannot be answered, 503 if the language model gives no answer, otherwise 500.
     """
     from mlflow.exceptions import MlflowException
     from mlflow.protos.databricks_pb2 import INTERNAL_ERROR, INVALID_PARAMETER_VALUE, TEMPORARILY_UNAVAILABLE

@@ -1,9 +1,10 @@
 """The description of an exported folder in `pipeline.json`: cell, configuration, data and cached stages.
 
-DIR/README.md, pipeline.py, requirements.txt DIR/check/                      questions of the sweep with its answers:
-samples.json, expected.parquet DIR/model/                      an MLflow model that needs nothing outside it
-DIR/model/code/                 the packages of this project, and custom ones DIR/model/artifacts/pipeline/
-pipeline.json, stages/, models/
+DIR/README.md, pipeline.py, requirements.txt
+DIR/check/                      questions and answers of the sweep: samples.json, expected.parquet
+DIR/model/                      an MLflow model that needs nothing outside it
+DIR/model/code/                 the packages of this project, and custom ones
+DIR/model/artifacts/pipeline/   pipeline.json, stages/, models/
 """
 
 import json

@@ -16,7 +16,7 @@ def foreign_code(description: Description) -> list[str]:
 
 
 def require_trust(description: Description, folder: str, *, trust: bool) -> None:
-    """Raise ConfigError for a folder that runs code of others, unless it is trusted."""
+    """Raise ConfigError for a folder that runs third-party code, unless it is trusted."""
     code = foreign_code(description)
     if code and not trust:
         raise ConfigError(

@@ -52,7 +52,7 @@ class Pipeline:
 
     def __init__(self, folder: Path, description: Description, *, trust: bool = False) -> None:
         """Load the pipeline from `folder`, which has the cached stages. Raises RagGridError if it cannot be used, or
-        without `trust` if it runs code of others.
+        without `trust` if it runs third-party code.
         """
         require_trust(description, str(folder), trust=trust)
         self.description = description

@@ -26,7 +26,7 @@ _SHEET_TAG = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}workshe
 _MAX_ROWS, _MAX_COLUMNS = 1_048_576, 16_384
 """The size of a sheet in Excel and LibreOffice."""
 _MAX_EMPTY_CELLS = 10_000_000
-"""Maximum number of empty cells of a workbook that are written because cells with text are right of them."""
+"""Maximum number of empty cells of a workbook that are written to the left of cells with text."""
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ def _read_xlsx(file: Path) -> ParsedFile:
     reader = ExcelReader(file, read_only=True, data_only=True)
 
     def keep_place(sheet: "ChildSheet", relation: object) -> None:
-        """Add an empty chart for a sheet that is one. Its file is not read: it has no cells."""
+        """Add an empty chart for a chart sheet. Its file is not read, because it has no cells."""
         chart = Chartsheet(parent=reader.wb)
         chart.title = sheet.name
         reader.wb._add_sheet(chart)
@@ -227,7 +227,7 @@ def _sheets(book: "Workbook", file: Path) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _SharedTexts:
-    """The texts of a workbook that cells name by number. A list would take -1 for the last."""
+    """The shared texts of a workbook, by number. A plain list would accept -1 as the last one."""
 
     texts: Sequence[str]
     location: str

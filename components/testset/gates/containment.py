@@ -1,4 +1,4 @@
-"""Gate for questions over several texts that rejects them if the other texts contain one of the texts."""
+"""Gate that rejects questions over several texts if one of the texts is contained in the others."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from components.testset.records import Draft, Extract, GateVerdict
 from components.text.near_duplicates import contained_share
 
 _MIN_CHARACTERS = 16
-"""A shorter text would match by chance."""
+"""Minimum length. A shorter text would match by chance."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Containment:
     def applies_to(self, draft: Draft) -> bool:
         """Return True for questions over several documents.
 
-        They include questions whose gold was two texts and is in two overlapping places of one document.
+        They include questions whose two gold texts are overlapping spans of one document.
         """
         texts: Sequence[Extract | Evidence] = draft.evidence.extracts or draft.gold
         is_over_several = len({text.document_id for text in texts}) > 1 or any(

@@ -35,7 +35,7 @@ _SCHEMA = object_schema(
 
 @dataclass(frozen=True)
 class Grade:
-    """0 to drop the draft, 1 to correct it, 2 to keep it; and the corrected draft."""
+    """A grade (0 drops the draft, 1 corrects it, 2 keeps it) and the corrected draft."""
 
     grade: int
     reason: str

@@ -28,7 +28,7 @@ def find_quote(quote: str, texts: Sequence[str]) -> list[QuotePlace]:
     3. In folded form: ignoring width, compatibility characters and punctuation, and finally case.
     4. Fuzzy: at least 95% of the folded characters (Indel ratio), at most 5 non-overlapping places in each text.
 
-    Beyond way 1, the quote and the place must have the same numbers and negations. In all ways, a place must not begin
+    Except in 1, the quote and the match must have the same numbers and negations. A match must never begin
     or end within a number or a word, or next to a negation that it leaves out. Return [] for a quote without a letter
     or digit.
     """

@@ -67,7 +67,7 @@ class ExportedCell:
 
     @property
     def code(self) -> list[str]:
-        """Code of others that answering runs."""
+        """Third-party code that answering runs."""
         return foreign_code(self.description)
 
     @property

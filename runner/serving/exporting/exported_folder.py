@@ -69,7 +69,7 @@ def write_folder(cell: ExportedCell, out: Path) -> int:
     If the system cannot swap two folders (`runner.engine.file_operations`), an earlier export is replaced in two steps.
     A process that is killed between them leaves none. The next export, or prune, restores the earlier one.
 
-    A link stays, and the folder that it names is written. Raises DataError if something else exists there, or if the
+    If `out` is a link, the folder it names is written. Raises DataError if something else exists there, or if the
     samples belong to another cell, StoreError if it cannot be written.
     """
     require_own_samples(cell.result, cell.folder)

@@ -101,7 +101,7 @@ def _needs(cell: ExportedCell) -> str:
 
 
 def _code(cell: ExportedCell) -> str:
-    """Return the section on code of others that answering runs."""
+    """Return the section on third-party code that answering runs."""
     if not cell.code:
         return ""
     lines = [f"- {_plain(each)}" for each in cell.code]

@@ -42,7 +42,7 @@ class AnnotatorAgreement:
 
 
 def annotator_agreement(testset: Testset, annotations: Sequence[Annotation], seed: int = 0) -> AnnotatorAgreement:
-    """Compute the agreement. Samples of connected documents are resampled or left out together in every interval.
+    """Compute the agreement. Intervals resample or leave out samples of connected documents together.
 
     Alpha: Krippendorff 2011. Weighted kappa of two annotators: Cohen 1968. The F1 of characters follows token-level
     span annotation, 2 |A and B| / (|A| + |B|), averaged over the pairs of annotators of a sample. Hripcsak & Rothschild

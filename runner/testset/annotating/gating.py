@@ -20,7 +20,7 @@ _LOCATION = "location"
 def configured_gates(testset: Testset) -> dict[str, DraftGate]:
     """Return the gates that use no model, by name, as the run that made the set configured them.
 
-    A set of another origin is checked by all such gates. The gate that locates the writer's citations is left out,
+    A set from any other source is checked by all such gates. The gate that locates the writer's citations is left out,
     because people's edits have no writer. Raises ConfigError for a gate that cannot be built.
     """
     configuration = testset.about.get("configuration")

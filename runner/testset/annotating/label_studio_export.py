@@ -21,7 +21,7 @@ _NAMES = ("email", "username", "id")
 
 
 def read_export(file: Path, known: AnnotatedVersions, annotator: str | None) -> Annotated:
-    """Read all annotations of a file, made by `annotator`, or by whom Label Studio recorded if None.
+    """Read all annotations of a file, made by `annotator`, or if None, by the annotator that Label Studio recorded.
 
     Skipped annotations and drafts are counted. Raises DataError for a file that is not such an export; see also
     `AnnotatedVersions`.

@@ -75,7 +75,7 @@ def read_sheet(file: Path, known: AnnotatedVersions, annotator: str) -> Annotate
     """Read one person's annotations. A row in which nothing was changed or filled in counts as untouched.
 
     Raises DataError for a file that is not such a sheet. Rows with an invalid rating or check, and rows that
-    `Known.sample_of` rejects, are reported together.
+    `AnnotatedVersions.sample_of` rejects, are reported together.
     """
     annotations = []
     errors = []

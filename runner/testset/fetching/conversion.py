@@ -1,7 +1,7 @@
 """Downloaded files become a folder in BEIR's layout, uncompressed: corpus.jsonl, queries.jsonl and qrels.tsv.
 
 queries.jsonl has only queries with a judgement of the split. The repositories put the queries of all splits into one
-file, 20 times the needed ones in some.
+file, which can be 20 times the number needed.
 """
 
 import gzip

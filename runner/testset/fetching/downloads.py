@@ -49,7 +49,7 @@ def download(hub: Hub, repo: Repository, path: str, target: Path, report: Report
 
 
 def difference(file: Path, expected: HubFile) -> str:
-    """Describe the difference between a file and the expected one, "" if it does not."""
+    """Describe how a file differs from the expected one; "" if it does not."""
     n_bytes = _size(file)
     if n_bytes != expected.n_bytes:
         return f"has {n_bytes:,} bytes, expected {expected.n_bytes:,}"
@@ -83,7 +83,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def _continue(hub: Hub, repo: Repository, path: str, target: Path, start: int) -> None:
-    """Append what one request brings. Never writes more than the expected size and one byte."""
+    """Append the bytes of one request, at most one byte more than the expected size."""
     reply, first = hub.open(repo, path, start)
     with reply, writing(target), target.open("ab") as stream:
         stream.truncate(first)

@@ -76,7 +76,7 @@ class Hub:
     def repository(self, repo: str, revision: str) -> Repository:
         """Return the files of a repository at a branch or commit.
 
-        Raises Offline if the hub cannot be reached, BrokenOff if the connection ends early, and DataError if the hub
+        Raises Offline for an unreachable hub, InterruptedDownload if the connection ends early, DataError if the hub
         lacks the repository or describes it in another form.
         """
         source = f"{repo} at revision {revision}"

@@ -22,7 +22,7 @@ _NO_EVIDENCE = EvidenceSet("", "", "", ())
 
 @dataclass(frozen=True)
 class ImportCounts:
-    """Numbers of traces and of what became of them. `skipped` and `masked` are by reason and by rule."""
+    """Numbers of traces by outcome. `skipped` counts by reason, `masked` by rule."""
 
     n_traces: int
     n_questions: int

@@ -34,7 +34,7 @@ _KEPT = 2
 def omnieval_files(testset: Testset, topics: Sequence[Topic]) -> tuple[dict[str, bytes], int]:
     """Return files by path, and the number of samples that are left out. No files if none remains.
 
-    These are samples of other tasks, samples whose passages would be found in other places than their gold, and
+    These are samples of other tasks, samples whose passages would be located elsewhere than their gold, and
     conversations that lost a turn.
     """
     paths = {topic.slug: topic.path for topic in topics}
