@@ -23,7 +23,7 @@ from runner.results import (
     ScoredSamples,
     SubsetMetric,
     is_corpus_metric,
-    is_of_turns,
+    is_turn_subset,
 )
 
 FORMAT = 3
@@ -139,7 +139,7 @@ def _get_corpus(cell: CellResult) -> str:
 
 def scored_samples(sweep: LoadedSweep, cell: CellResult, metric: SubsetMetric) -> ScoredSamples:
     """Return the samples of the metric's subset. Raises DataError for a mean of several means."""
-    if metric.subset == MACRO or is_of_turns(metric.subset):
+    if metric.subset == MACRO or is_turn_subset(metric.subset):
         parts = "subsets" if metric.subset == MACRO else "turns"
         raise DataError(f"{metric}: a mean over {parts} has no score per sample. Use {metric.metric}")
     folder = sweep.folder_of(cell)

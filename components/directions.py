@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from components.protocols import Metric
 
 
-def metric_direction(metric: Metric, name: str) -> bool | None:
+def metric_larger_is_better(metric: Metric, name: str) -> bool | None:
     """Return True if larger values of this name are better, False if smaller ones are, None if neither.
 
     A component whose metrics have different directions has a mapping `directions` by name. All other metrics have the

@@ -27,15 +27,15 @@ def runtime_only(default: T, reason: str, *, runs: str = "") -> T: ...
 def runtime_only(default: object, reason: str, *, runs: str = "") -> object:
     """Return a dataclass field that changes how fast or where a component works, but never its result.
 
-    `runs` names the code that the field runs, as in `naming_code`; "" for a field that names no code. Raises ValueError
-    if `reason` is blank.
+    `runs` names the code that the field runs, as in `code_metadata`; "" for a field that names no code. Raises
+    ValueError if `reason` is blank.
     """
     if not reason.strip():
         raise ValueError("a runtime-only field needs the reason why it cannot change a result")
-    return field(default=default, metadata={RUNTIME_ONLY: reason, **(naming_code(runs) if runs else {})})
+    return field(default=default, metadata={RUNTIME_ONLY: reason, **(code_metadata(runs) if runs else {})})
 
 
-def naming_code(runs: str) -> dict[str, str]:
+def code_metadata(runs: str) -> dict[str, str]:
     """Return the metadata of a dataclass field whose value, unless false or empty, names code from outside this
     project.
 
@@ -44,18 +44,18 @@ def naming_code(runs: str) -> dict[str, str]:
     return {RUNS: runs}
 
 
-def naming_user_code(runs: str) -> dict[str, str]:
-    """Return the metadata of `naming_code` for a dotted path that must be in a package of `run.plugins`."""
-    return {**naming_code(runs), USER_CODE: runs}
+def user_code_metadata(runs: str) -> dict[str, str]:
+    """Return the metadata of `code_metadata` for a dotted path that must be in a package of `run.plugins`."""
+    return {**code_metadata(runs), USER_CODE: runs}
 
 
-def names_user_code(a_field: "Field[object]") -> bool:
-    """Return True for a field with the metadata of `naming_user_code`."""
+def is_user_code_field(a_field: "Field[object]") -> bool:
+    """Return True for a field with the metadata of `user_code_metadata`."""
     return USER_CODE in a_field.metadata
 
 
-def named_code(a_field: "Field[object]") -> str:
-    """Return the code that the field names: `runs` of `naming_code` or `runtime_only`, "" for other fields."""
+def field_code(a_field: "Field[object]") -> str:
+    """Return the code that the field names: `runs` of `code_metadata` or `runtime_only`, "" for other fields."""
     return str(a_field.metadata.get(RUNS, ""))
 
 

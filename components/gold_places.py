@@ -13,7 +13,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class SpansOfSamples:
+class SampleSpans:
     """Spans of documents, as int64 columns of equal length.
 
     `sample` is the position of the span's sample, and `document` the position of its document in the corpus. `start`
@@ -51,7 +51,7 @@ class GoldPieces:
         return counts
 
 
-class GoldPlaces:
+class GoldLocator:
     """Places of the samples' gold in a corpus."""
 
     def __init__(
@@ -98,7 +98,7 @@ class GoldPlaces:
         """
         return self._length
 
-    def find_pieces(self, spans: SpansOfSamples) -> GoldPieces:
+    def find_pieces(self, spans: SampleSpans) -> GoldPieces:
         """Return the parts of gold that each span contains, counting only gold of the span's sample."""
         places = self._places
         keys = places[:, 0] * self._n_documents + places[:, 2]

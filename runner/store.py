@@ -32,8 +32,8 @@ from runner.engine.store import Store, StoredResult, is_bucket
 from runner.engine.store.bucket import bucket_command as in_bucket
 from runner.engine.store.bucket.address import address_problems
 from runner.engine.store.part_files import permission_advice
-from runner.engine.store.replies import shown_damaged
-from runner.engine.store.store_wording import shown_damage, shown_size
+from runner.engine.store.replies import format_damaged_lines
+from runner.engine.store.store_wording import format_damage_summary, format_size
 from runner.engine.store.stored_blocks import damaged_blocks
 
 _DAY_S = 86_400
@@ -57,7 +57,7 @@ def _ls(store: Store, console: Console) -> int:
         n_partial = sum(entry.manifest.partial for entry in entries)
         seconds = sum(entry.manifest.seconds for entry in entries)
         table.add_row(
-            kind, str(len(entries)), str(n_partial), shown_size(sum(e.n_bytes for e in entries)), f"{seconds:.1f}"
+            kind, str(len(entries)), str(n_partial), format_size(sum(e.n_bytes for e in entries)), f"{seconds:.1f}"
         )
     console.print(table)
     n_results, n_folders = sum(map(len, kinds.values())), len(_folders(store, "replies"))
@@ -128,9 +128,9 @@ def _verify(store: Store, console: Console, delete: bool) -> int:
             if n_lines is None:
                 found.report_closed(path)
                 continue
-            line = f"damaged: {path}: {shown_damaged(n_lines)}"
+            line = f"damaged: {path}: {format_damaged_lines(n_lines)}"
             found.report(path, line, partial(replies.drop_damaged, [path]), n_lines)
-    console.print(shown_damage(n_entries, found.n_damaged, delete))
+    console.print(format_damage_summary(n_entries, found.n_damaged, delete))
     if found.n_closed:
         advice = permission_advice(store.root)
         console.print(f"{found.n_closed} could not be read. {advice}", markup=False, soft_wrap=True)
@@ -152,7 +152,7 @@ def _prune_unleased(store: Store, console: Console, older_than_days: float, stag
         if min(entry.manifest.created, now) <= before and (not stage or entry.manifest.kind == stage)
     ]
     chosen = [entry for entry in old if not leased.has(entry.manifest.key)]
-    size = shown_size(sum(entry.n_bytes for entry in chosen))
+    size = format_size(sum(entry.n_bytes for entry in chosen))
     # Replies, scores of pairs and unfinished work do not record which sweep needs them.
     leftovers = {} if leased.n_runs else _leftovers(store, before, stage)
     if leased.n_runs:
@@ -164,7 +164,7 @@ def _prune_unleased(store: Store, console: Console, older_than_days: float, stag
         )
     exports = store.unfinished_exports.left()
     for half in exports:
-        size_of_half = f"{shown_size(half.n_bytes)}, including files shared with the store"
+        size_of_half = f"{format_size(half.n_bytes)}, including files shared with the store"
         console.print(f"left by a killed export: {half.folder} ({size_of_half})", markup=False, soft_wrap=True)
     n_left = sum(what == _OF_KILLED_RUNS for what in leftovers.values()) + len(exports)
     others = "".join(
@@ -176,7 +176,7 @@ def _prune_unleased(store: Store, console: Console, older_than_days: float, stag
         return 0
     for half in exports:
         store.unfinished_exports.remove(half)
-    store.writers.clear_away()
+    store.writers.remove_dead_heartbeats()
     for entry in chosen:
         store.discard(entry)
     for path in leftovers:

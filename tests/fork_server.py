@@ -102,7 +102,7 @@ def _serve(listener: socket.socket, place: Path) -> tuple[int, int, socket.socke
             lines.remove(ready[0])
             ready[0].close()
             if not lines:
-                lines = _last_ones(listener, place)
+                lines = _accept_last_client(listener, place)
             continue
         output, errors, talk = files
         channel = socket.socket(fileno=talk)
@@ -122,7 +122,7 @@ def _serve(listener: socket.socket, place: Path) -> tuple[int, int, socket.socke
     return output, errors, channel
 
 
-def _last_ones(listener: socket.socket, place: Path) -> list[socket.socket]:
+def _accept_last_client(listener: socket.socket, place: Path) -> list[socket.socket]:
     """Return a client that connected meanwhile. Without one, remove the socket, so that no client can connect later."""
     with FileLock(lock_of(place)):
         if select.select([listener], [], [], 0)[0]:

@@ -13,7 +13,7 @@ from analysis import published
 from analysis.published.pairing import pair
 from runner.launch import grid_launcher
 from runner.launch.grid_sweeper import expand
-from runner.launch.hydra_state import isolated_hydra
+from runner.launch.hydra_state import isolate_hydra
 from runner.launch.preset_head import PresetHead, missing_parts, preset_lines, read_head, replaced_parts
 from runner.launch.request import check_jobs
 from runner.pipeline.building import CellBuilder
@@ -46,7 +46,7 @@ def head_of(name: str) -> PresetHead:
 def sweeper_of(name: str) -> DictConfig:
     """`hydra.sweeper` as a preset sets it."""
     grid_launcher.register()
-    with isolated_hydra() as hydra:
+    with isolate_hydra() as hydra:
         return hydra.compose_config("config", [f"+sweeps={name}"], RunMode.MULTIRUN).hydra.sweeper
 
 

@@ -106,9 +106,9 @@ class ScoredCells:
     @cached_property
     def unseen_axes(self) -> list[str]:
         """Axes that change no sample's value, as `top_k` changes no ranking."""
-        return [axis for axis in self.axes if not self._sees(axis)]
+        return [axis for axis in self.axes if not self._is_affected_by(axis)]
 
-    def _sees(self, axis: str) -> bool:
+    def _is_affected_by(self, axis: str) -> bool:
         values: dict[tuple[str | None, ...], set[bytes]] = {}
         for index in range(len(self.cells)):
             other_levels = tuple(levels[index] for name, levels in self.levels.items() if name != axis)

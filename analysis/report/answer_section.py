@@ -61,7 +61,7 @@ class ReportAnswer:
 def gather(source: ReportSource) -> ReportAnswer:
     """Return the answer from the tests of the report's main metric."""
     main = source.main
-    valued = source.list_valued(main.metric) if main else []
+    valued = source.list_cells_with_value(main.metric) if main else []
     if main is None or not valued:
         return ReportAnswer(_about(source), _no_answer(source), "", "", 0, ())
     if main.family is None:

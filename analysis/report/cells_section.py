@@ -104,7 +104,7 @@ class Cells:
 
 def gather(source: ReportSource) -> Cells:
     """Return the tables of all metrics of the report."""
-    valued = [compared for compared in source.compared if source.list_valued(compared.metric)]
+    valued = [compared for compared in source.compared if source.list_cells_with_value(compared.metric)]
     return Cells(
         tuple(source.names.axes),
         tuple(cell_table(source, compared) for compared in valued),
@@ -138,7 +138,7 @@ def cell_table(source: ReportSource, compared: ComparedCells) -> CellTable:
         rows = [_best_row(source, family), *(_compared_row(source, family, row) for row in family.rows)]
     else:
         sign = 1 if metric.direction() else -1
-        rows = [_uncompared_row(source, compared, cell) for cell in source.list_valued(metric)]
+        rows = [_uncompared_row(source, compared, cell) for cell in source.list_cells_with_value(metric)]
         rows.sort(key=lambda row: -sign * row.mean)
     return CellTable(
         metric=metric.metric,

@@ -48,7 +48,7 @@ class QualityAgainstCost:
 def gather(source: ReportSource) -> QualityAgainstCost | None:
     """Return the section for the main metric of the report, or None if fewer than two cells can be compared."""
     main = source.main
-    valued = source.list_valued(main.metric) if main else []
+    valued = source.list_cells_with_value(main.metric) if main else []
     if main is None or len(valued) < 2:
         return None
     metric = main.metric

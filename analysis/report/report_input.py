@@ -112,13 +112,13 @@ class ReportSource:
         """The comparison by the main metric of the report, or None if the cells have no metric."""
         return self.compared[0] if self.compared else None
 
-    def list_valued(self, metric: SubsetMetric) -> list[CellResult]:
+    def list_cells_with_value(self, metric: SubsetMetric) -> list[CellResult]:
         """Return the cells that did not fail, have a value, and are an option to choose."""
         valued = [cell for cell in self.sweep.cells if cell.status == OK and metric.value(cell) is not None]
         return [*results.without_bounds(valued)]
 
     def _compare(self, metric: SubsetMetric) -> ComparedCells:
-        if len(self.list_valued(metric)) < 2:
+        if len(self.list_cells_with_value(metric)) < 2:
             return ComparedCells(metric, why_not="A comparison needs two cells with a value.")
         if self.has_many_cells and metric != self.metrics[0]:
             return ComparedCells(

@@ -46,7 +46,7 @@ class Hit:
 
 
 @dataclass(frozen=True)
-class AnswerOf:
+class SampleAnswer:
     """A cell's result for a sample.
 
     `score` is None if the metric has no value. `rank_needed` is the rank down to which the hits contain the gold, None
@@ -76,7 +76,7 @@ class SampleView:
     question: Text
     references: tuple[Text, ...]
     gold: tuple[tuple[str, Text | None], ...]
-    answers: tuple[AnswerOf, ...]
+    answers: tuple[SampleAnswer, ...]
     difference: float | None
 
 
@@ -236,10 +236,10 @@ def _answer(
     hits: Sequence[Mapping[str, Json]],
     sample_id: str,
     corpus: CorpusTexts | None,
-) -> AnswerOf:
+) -> SampleAnswer:
     row, verdict = table.rows[sample_id], table.verdicts[sample_id]
     shown_hits = _hits_to_show(hits)
-    return AnswerOf(
+    return SampleAnswer(
         source.names.short_name(table.cell),
         table.class_name(sample_id),
         verdict["doubts"],

@@ -17,7 +17,7 @@ from runner.results import (
     SubsetMetric,
     distinguishing_labels,
     is_corpus_metric,
-    is_of_turns,
+    is_turn_subset,
     read_scored,
 )
 
@@ -94,7 +94,7 @@ def select(
 
 
 def _read_cell_scores(sweep: LoadedSweep, cell: CellResult, metric: SubsetMetric, labels: Labels) -> ScoredSamples:
-    with_history = is_of_turns(metric.subset)
+    with_history = is_turn_subset(metric.subset)
     folder = sweep.folder_of(cell)
     scored = read_scored(cell, folder, metric.metric, is_corpus=False, with_history=with_history, labels=labels)
     return scored.in_subset(metric.subset)

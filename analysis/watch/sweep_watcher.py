@@ -43,7 +43,7 @@ _IN_WORDS = {
 
 
 @dataclass(frozen=True)
-class SweepState:
+class WatchedSweep:
     """A sweep at one moment.
 
     `figures` are cells, elapsed time, time left and spending. `lines` are the stages that run, the last line of a race
@@ -68,7 +68,7 @@ class Watcher:
     folder: Path
     _cells: dict[str, tuple[int, CellResult]] = field(default_factory=dict)
 
-    def look(self) -> SweepState:
+    def look(self) -> WatchedSweep:
         """Return the present state. Raises DataError if a file cannot be read."""
         described = read_sweep(self.folder)
         live = read_live(self.folder, described)
@@ -77,7 +77,7 @@ class Watcher:
         cells = [ended.get(each["cell_id"]) or _pending_cell(each) for each in described.cells]
         sweep = LoadedSweep(self.folder, tuple(cells), headline=described.headline)
         source = ReportSource(sweep, described, ())
-        return SweepState(
+        return WatchedSweep(
             sweep=self.folder.name,
             state="paused" if live.progress and live.progress.is_paused and live.state == RUNNING else _state(live),
             is_running=live.state == RUNNING,
@@ -114,7 +114,7 @@ def _table(source: ReportSource) -> CellTable | None:
     """Return the finished cells by the metric that ranks the sweep."""
     names = source.sweep.headlines()
     metric = source.sweep.metric(f"{OVERALL}:{names[0]}") if names else None
-    if metric is None or metric.larger_is_better is None or not source.list_valued(metric):
+    if metric is None or metric.larger_is_better is None or not source.list_cells_with_value(metric):
         return None
     return cell_table(source, ComparedCells(metric))
 

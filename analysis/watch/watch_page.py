@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Lock
 
 from analysis.report.report_page import report_environment
-from analysis.watch.sweep_watcher import ONLY_FINISHED, SweepState, Watcher
+from analysis.watch.sweep_watcher import ONLY_FINISHED, WatchedSweep, Watcher
 from components.errors import DataError
 
 HOST = "127.0.0.1"
@@ -24,7 +24,7 @@ _HEADERS = {
 }
 
 
-def render(watched: SweepState) -> str:
+def render(watched: WatchedSweep) -> str:
     """Return the HTML of the page, which needs no other file. All data are escaped."""
     template = report_environment(_TEMPLATES).get_template("watch.html.j2")
     return template.render(watched=watched, reload_s=_RELOAD_S, only_finished=ONLY_FINISHED)

@@ -9,7 +9,7 @@ from rich.table import Table
 from analysis.report.cells_section import CellRow, CellTable, interval_text
 from analysis.report.report_page import span
 from analysis.table_output import TableColumn, fitting_table
-from analysis.watch.sweep_watcher import ONLY_FINISHED, SweepState, Watcher
+from analysis.watch.sweep_watcher import ONLY_FINISHED, WatchedSweep, Watcher
 from runner.console.styled_text import number
 
 _REFRESH_S = 1.0
@@ -33,12 +33,12 @@ def watch(console: Console, watcher: Watcher) -> None:
     show(console, watched)
 
 
-def show(console: Console, watched: SweepState) -> None:
+def show(console: Console, watched: WatchedSweep) -> None:
     """Print the state with all rows."""
     console.print(_screen(console, watched, limited=False))
 
 
-def _print_lines(console: Console, watcher: Watcher, watched: SweepState) -> SweepState:
+def _print_lines(console: Console, watcher: Watcher, watched: WatchedSweep) -> WatchedSweep:
     """Print a line every few seconds if the state has changed. Return the last state."""
     last = ""
     while watched.is_running:
@@ -51,7 +51,7 @@ def _print_lines(console: Console, watcher: Watcher, watched: SweepState) -> Swe
     return watched
 
 
-def _screen(console: Console, watched: SweepState, *, limited: bool = True) -> Group:
+def _screen(console: Console, watched: WatchedSweep, *, limited: bool = True) -> Group:
     head = Table.grid(padding=(0, 2, 0, 0))
     for figure in watched.figures:
         head.add_row(figure.head, f"[bold]{figure.value}[/]", f"[dim]{figure.note}[/]")
@@ -66,7 +66,7 @@ def _screen(console: Console, watched: SweepState, *, limited: bool = True) -> G
     return Group(*parts, *_leaderboard(console, watched, n_rows), *apart)
 
 
-def _leaderboard(console: Console, watched: SweepState, n_rows: int) -> list[Table | str]:
+def _leaderboard(console: Console, watched: WatchedSweep, n_rows: int) -> list[Table | str]:
     table = watched.table
     if table is None:
         return [
@@ -78,7 +78,7 @@ def _leaderboard(console: Console, watched: SweepState, n_rows: int) -> list[Tab
     return [leaderboard, *(f"[dim]{note}[/]" for note in notes), *([ONLY_FINISHED] if watched.is_running else [])]
 
 
-def _columns(watched: SweepState, table: CellTable, n_rows: int) -> list[TableColumn]:
+def _columns(watched: WatchedSweep, table: CellTable, n_rows: int) -> list[TableColumn]:
     rows: tuple[CellRow, ...] = table.rows[:n_rows]
     return [
         TableColumn("cell", [row.cell_ids[0] for row in rows], is_number=False),

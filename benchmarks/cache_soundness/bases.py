@@ -14,7 +14,7 @@ from benchmarks.cache_soundness.changes import is_model_free
 from components.errors import ConfigError, RagGridError
 from runner.launch import grid_launcher
 from runner.launch.composed_jobs import JobComposer
-from runner.launch.hydra_state import isolated_hydra
+from runner.launch.hydra_state import isolate_hydra
 from runner.pipeline.building import build_cell
 from runner.pipeline.cell import Cell
 
@@ -61,7 +61,7 @@ def base_cell(folder: Path, *overrides: str) -> Cell:
 def _composer() -> JobComposer:
     """Return one composer for all cells: composing a hundred cells again takes minutes."""
     grid_launcher.register()
-    with isolated_hydra() as hydra:
+    with isolate_hydra() as hydra:
         loader = hydra.config_loader
         return JobComposer(loader, loader.load_configuration("config", [], RunMode.MULTIRUN))
 

@@ -19,7 +19,7 @@ from components.datasets.crud_split import SUBSETS, read_split
 from components.datasets.labels import CRUD_LABELS
 from components.datasets.reading import (
     abbreviate_names,
-    path_exists,
+    is_path_of_kind,
     read_lines,
     require_inside,
     sha256_of_files,
@@ -98,7 +98,7 @@ class CrudRag:
         notes = {
             "n_documents_read": len(corpus),
             "n_duplicates_merged": n_duplicates,
-            "n_split_files_cut_off": int(split.cut_off),
+            "n_split_files_cut_off": int(split.is_truncated),
             "n_subsets_without_items": len(split.empty),
             **({"subsets_without_items": ", ".join(split.empty)} if split.empty else {}),
             "n_gold_texts_missing": sum(item.n_gold_missing for item in split.items),
@@ -122,7 +122,7 @@ class CrudRag:
         root = Path(self.root)
         folder = root / self.corpus_folder
         files = visible_entries(folder, _EXPECTED_CORPUS)
-        if nested := [file.name for file in files if path_exists(file, Path.is_dir, _EXPECTED_CORPUS)]:
+        if nested := [file.name for file in files if is_path_of_kind(file, Path.is_dir, _EXPECTED_CORPUS)]:
             raise DataError(
                 f"{folder}: contains the folders {_quote_names(nested)}, expected files only: {_EXPECTED_CORPUS}. Move "
                 "their files up, or move the folders elsewhere."

@@ -57,11 +57,11 @@ class CrudItem:
 class CrudSplit:
     """The items of the chosen subsets, in the order of the subsets and their lists.
 
-    `cut_off` is True if the end of the file is missing. `empty` names chosen subsets without an item.
+    `is_truncated` is True if the end of the file is missing. `empty` names chosen subsets without an item.
     """
 
     items: tuple[CrudItem, ...]
-    cut_off: bool
+    is_truncated: bool
     empty: tuple[str, ...]
 
 
@@ -71,7 +71,7 @@ def read_split(file: Path, subsets: Sequence[str], accept_truncated: bool) -> Cr
     A file may also be a bare list, with the records of the one chosen subset. Raises DataError if the file cannot be
     read or has another form, and if it lacks a list.
     """
-    value, cut_off = read_json(file, EXPECTED, accept_truncated)
+    value, is_truncated = read_json(file, EXPECTED, accept_truncated)
     if isinstance(value, list) and len(subsets) == 1:
         value = {SUBSETS[subsets[0]].list_name: value}
     if isinstance(value, list):
@@ -81,11 +81,11 @@ def read_split(file: Path, subsets: Sequence[str], accept_truncated: bool) -> Cr
         )
     lists = as_record(value, f"{file} (expected: {EXPECTED})")
     _require_spelling(file, lists)
-    if not cut_off:
+    if not is_truncated:
         _require_lists(file, lists, subsets)
     items = {subset: tuple(_read_list(file, lists, subset)) for subset in subsets}
     empty = tuple(subset for subset, read in items.items() if not read)
-    return CrudSplit(tuple(item for read in items.values() for item in read), cut_off, empty)
+    return CrudSplit(tuple(item for read in items.values() for item in read), is_truncated, empty)
 
 
 def _require_spelling(file: Path, lists: Mapping[str, object]) -> None:

@@ -17,7 +17,7 @@ from components.datasets.json_documents import EXPECTED as _EXPECTED_FILE
 from components.datasets.json_documents import read_json_documents, read_json_in_folder
 from components.datasets.parsed_file import find_parser, read_parsed
 from components.datasets.pdf_file import read_pdf
-from components.datasets.reading import HIDDEN, allowed_folders, path_exists, read_bytes
+from components.datasets.reading import HIDDEN, allowed_folders, is_path_of_kind, read_bytes
 from components.datasets.sqlite_file import is_database, read_database
 from components.datasets.text_file import read_markdown, read_text
 from components.errors import DataError, MissingExtraError
@@ -38,7 +38,7 @@ def document_files(path: Path, options: ReadingOptions = _PLAIN) -> dict[str, Pa
 
     Hidden files are left out. Raises DataError if no file can be read.
     """
-    if path_exists(path, Path.is_file, EXPECTED_FOLDER):
+    if is_path_of_kind(path, Path.is_file, EXPECTED_FOLDER):
         return {_JSON_LINES if _is_json(path, options) else path.name: path}
     if not path.is_dir():
         raise DataError(f"{path}: does not exist, expected {_EXPECTED_FILE}, or a folder of {EXPECTED_FOLDER}")
@@ -146,7 +146,7 @@ def _unread_kind(file: Path, folder: Path, options: ReadingOptions) -> str:
     Links out of the folder are not read: a folder from another author could bring any file of this machine into
     prompts and results.
     """
-    if path_exists(file, Path.is_dir, EXPECTED_FOLDER):
+    if is_path_of_kind(file, Path.is_dir, EXPECTED_FOLDER):
         return _LINK_TO_FOLDER
     if not file.is_file():  # before links are resolved, which fails for links in a circle
         return _LINK_NOWHERE if file.is_symlink() else _NO_FILE
@@ -180,7 +180,7 @@ def _visible_files(folder: Path) -> dict[str, Path]:
         folders[:] = [name for name in folders if name[0] != "."]
         paths += [Path(parent, name) for name in files if not name.startswith(HIDDEN)]
         links = [Path(parent, name) for name in folders]
-        paths += [link for link in links if path_exists(link, Path.is_symlink, EXPECTED_FOLDER)]
+        paths += [link for link in links if is_path_of_kind(link, Path.is_symlink, EXPECTED_FOLDER)]
     return {_name(path, folder): path for path in sorted(paths)}
 
 

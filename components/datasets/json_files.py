@@ -27,10 +27,10 @@ _DECODER = json.JSONDecoder()
 
 
 class JsonFile(NamedTuple):
-    """The value of a JSON file. If the file is `cut_off`, the value contains only the complete records."""
+    """The value of a JSON file. If the file is `is_truncated`, the value contains only the complete records."""
 
     value: object
-    cut_off: bool
+    is_truncated: bool
 
 
 def read_json(file: Path, expected: str, accept_truncated: bool | None = None) -> JsonFile:
@@ -42,20 +42,20 @@ def read_json(file: Path, expected: str, accept_truncated: bool | None = None) -
     """
     content = read_bytes(file, expected)
     content = content.removeprefix(BYTE_ORDER_MARK.encode())
-    text, cut_off = _decode(file, content)
+    text, is_truncated = _decode(file, content)
     try:
         value = parse_json(text)
         if half := describe_half_character(text, value):
             raise DataError(f"{file}: {half}, expected {expected}. Correct the file.")
-        return JsonFile(value, cut_off=False)
+        return JsonFile(value, is_truncated=False)
     except json.JSONDecodeError as error:
         complete = _read_complete_records(text)
-        if not (cut_off or _is_cut(text, error)):
+        if not (is_truncated or _is_cut(text, error)):
             raise _malformed_error(file, text, error, complete, expected) from error
         if not accept_truncated:
             remedy = _TAKE_COMPLETE if accept_truncated is False else ""
             raise _cut_error(file, content, text, complete, f"{expected}. Fetch the file again{remedy}.") from error
-        return JsonFile(complete.value, cut_off=True)
+        return JsonFile(complete.value, is_truncated=True)
     except (RecursionError, ValueError) as error:
         raise DataError(f"{file}: {describe_limit_error(error)}, expected {expected}. Correct the file.") from error
 

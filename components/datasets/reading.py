@@ -27,7 +27,7 @@ _REMEDY = "Correct or remove the line."
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-def path_exists(path: Path, is_kind: Callable[[Path], bool], expected: str) -> bool:
+def is_path_of_kind(path: Path, is_kind: Callable[[Path], bool], expected: str) -> bool:
     """Return `is_kind(path)`. Raises DataError if access is denied, for example to a folder of another user."""
     try:
         return is_kind(path)
@@ -37,14 +37,14 @@ def path_exists(path: Path, is_kind: Callable[[Path], bool], expected: str) -> b
 
 def require_folder(folder: Path, expected: str) -> Path:
     """Return `folder`. If it does not exist, raise DataError with the content of the nearest existing folder."""
-    if not path_exists(folder, Path.is_dir, expected):
+    if not is_path_of_kind(folder, Path.is_dir, expected):
         raise DataError(f"{folder}: does not exist, expected {expected}. {_nearest_content(folder)}")
     return folder
 
 
 def require_file(file: Path, expected: str) -> Path:
     """Return `file`. If it does not exist, raise DataError with the content of the nearest existing folder."""
-    if not path_exists(file, Path.is_file, expected):
+    if not is_path_of_kind(file, Path.is_file, expected):
         raise DataError(f"{file}: does not exist, expected {expected}. {_nearest_content(file)}")
     return file
 
@@ -75,7 +75,7 @@ def require_inside(file: Path, folders: Sequence[Path], expected: str) -> Path:
     """
     path = os.path.normpath(file)
     folder = next((candidate for candidate in folders if Path(path).is_relative_to(os.path.normpath(candidate))), None)
-    if folder is None or not path_exists(file, Path.is_file, expected):  # links in a circle cannot be resolved
+    if folder is None or not is_path_of_kind(file, Path.is_file, expected):  # links in a circle cannot be resolved
         return file
     target = file.resolve()
     if not any(target.is_relative_to(root) for root in allowed_folders(folder.resolve())):

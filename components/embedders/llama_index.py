@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from components.embedders.distinct_texts import distinct_texts, embed_distinct, unit_vectors
 from components.errors import ComponentError
-from components.fields import naming_code, runtime_only
+from components.fields import code_metadata, runtime_only
 from components.pretrained.llama_index_class import LlamaIndexClass
 from components.protocols import EmbedderState
 from components.records import Passages
@@ -30,7 +30,7 @@ class LlamaIndexEmbeddings:
     with the argument `api_key`, "" for none. Many classes read a variable such as OPENAI_API_KEY themselves.
     """
 
-    class_path: str = field(metadata=naming_code("the class"))
+    class_path: str = field(metadata=code_metadata("the class"))
     arguments: Mapping[str, bool | int | float | str]
     api_key_env: str = runtime_only("", "a key gives access, and is secret")
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from components.embedders.distinct_texts import chunks_per_block, distinct_texts, embed_distinct, unit_vectors
 from components.errors import ComponentError
-from components.fields import added_later, naming_code, runtime_only
+from components.fields import added_later, code_metadata, runtime_only
 from components.pretrained.batches import batch_tokens_problems
 from components.pretrained.dimensions import text_dimensions
 from components.pretrained.dtype import Dtype
@@ -59,7 +59,7 @@ class SentenceTransformers:
     truncation: Truncation = Truncation.CUT
     normalize: bool = True
     dtype: Dtype = Dtype.FLOAT32
-    trust_remote_code: bool = field(default=False, metadata=naming_code("the code in its model's folder"))
+    trust_remote_code: bool = field(default=False, metadata=code_metadata("the code in its model's folder"))
     window_overlap: float = added_later(0.25)
     batch_tokens: int | None = runtime_only(None, "texts are padded differently: changes rounding, about 1e-7")
     device: str = runtime_only("auto", "the same sums on another device: changes rounding, about 1e-6")

@@ -193,7 +193,7 @@ class QuestEval:
         return ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
 
     def _prepare_questions(self, questions: Sequence[str], answers: Sequence[str], source: str) -> Prepared:
-        n_unanswerable = sum(map(Phrases(self.cannot_infer).say_unknown, answers))
+        n_unanswerable = sum(map(Phrases(self.cannot_infer).is_unknown_answer, answers))
         return preparation_entry(
             ScoreState.VALUE,
             f"{len(questions)} questions ({source}), {n_unanswerable} without an answer in the reference",

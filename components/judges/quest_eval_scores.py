@@ -37,8 +37,8 @@ def quest_scores(
     if len(answers_reference) != len(answers_generated) or not answers_reference:
         return dict.fromkeys(NAMES, ScoreState.NOT_APPLICABLE)
     pairs = list(zip(answers_reference, answers_generated, strict=True))
-    precision, recall = _means(pairs, phrases.say_unknown, lambda pair: _token_f1(_words(pair, tokenizer)))
-    compat = _means(pairs, phrases.equal_first_phrase, lambda pair: _token_f1(JiebaWords().tokenize(pair)))
+    precision, recall = _means(pairs, phrases.is_unknown_answer, lambda pair: _token_f1(_words(pair, tokenizer)))
+    compat = _means(pairs, phrases.is_first_phrase, lambda pair: _token_f1(JiebaWords().tokenize(pair)))
     scores = (
         ScoreState.NOT_APPLICABLE if precision is None else precision,
         ScoreState.NOT_APPLICABLE if recall is None else recall,

@@ -31,7 +31,7 @@ class Phrases:
 
     phrases: tuple[str, ...]
 
-    def say_unknown(self, answer: str) -> bool:
+    def is_unknown_answer(self, answer: str) -> bool:
         """Return True if the answer is one of the phrases, ignoring case, width, punctuation and whitespace.
 
         The answer may also contain words for its source ("根据文本", "from the text") or for its object ("答案"), but
@@ -39,7 +39,7 @@ class Phrases:
         """
         return not self._cores.isdisjoint(_cores([answer]))
 
-    def equal_first_phrase(self, answer: str) -> bool:
+    def is_first_phrase(self, answer: str) -> bool:
         """Return True if the answer is exactly the first phrase: the comparison of the published implementation."""
         return answer == self.phrases[0]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from components.errors import ComponentError
-from components.fields import naming_code, runtime_only
+from components.fields import code_metadata, runtime_only
 from components.llms.endings import is_filtered_prompt
 from components.llms.llama_index_replies import as_server_error, error_line, read_reply
 from components.openai_server.access import read_api_key
@@ -39,7 +39,7 @@ class LlamaIndexChat:
     not enforced.
     """
 
-    class_path: str = field(metadata=naming_code("the class"))
+    class_path: str = field(metadata=code_metadata("the class"))
     arguments: Mapping[str, bool | int | float | str]
     api_key_env: str = runtime_only("", "a key gives access, and is secret")
     concurrency: int = runtime_only(4, "requests do not depend on each other")

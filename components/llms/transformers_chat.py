@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from components.errors import ComponentError
-from components.fields import naming_code, runtime_only
+from components.fields import code_metadata, runtime_only
 from components.llms.sampling import sampling_problems
 from components.pretrained.batches import batch_tokens_problems
 from components.pretrained.causal_model import PACKAGES, CausalModel, Drawing, GeneratedText, ModelPrompt
@@ -51,7 +51,7 @@ class TransformersChat:
     stop: tuple[str, ...] = ()
     seed: int = 0
     dtype: Dtype = Dtype.BFLOAT16
-    trust_remote_code: bool = field(default=False, metadata=naming_code("the code in its model's folder"))
+    trust_remote_code: bool = field(default=False, metadata=code_metadata("the code in its model's folder"))
     batch_tokens: int | None = runtime_only(None, "padded differently: rounding, which may tip a token that ties")
     device: str = runtime_only("auto", "the same sums on another device: rounding, which may tip a token that ties")
 

@@ -89,7 +89,7 @@ def _exactly_summable(sums: Values, first: NDArray[np.int64], n: NDArray[np.int6
     return exact
 
 
-class Results:
+class ResultGroups:
     """Assignment of a table's subsets to results: one result per subset, or a single one, the mean over all subsets.
 
     There are `n` results, and `subset` int64[n_subsets] is the result of each subset. A unit is a cluster with all of

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from components.clusters import Groups
 from components.errors import ComponentError
 from components.fields import added_later
-from components.metrics.cluster_sums import Results, Rows, Values, cluster_sums, exactly_summable
+from components.metrics.cluster_sums import ResultGroups, Rows, Values, cluster_sums, exactly_summable
 from components.metrics.draws import Draws, cached_draws
 from components.metrics.quantiles import quantiles
 from components.metrics.share_bounds import compute_bounds, unseen_variance, wilson
@@ -37,7 +37,7 @@ class Column(NamedTuple):
     is_share: bool = True
 
 
-class _ColumnPlace(NamedTuple):
+class _MetricColumns(NamedTuple):
     """The columns of one metric in the table.
 
     `statistics` are its columns. The column `sizes` counts the scored samples, and `fractions` those among them with a
@@ -130,10 +130,10 @@ class Intervals:
         if not columns:
             return []
         stacked, placed = _stack(columns)
-        results = Results(cluster_sums(stacked, subsets, clusters), joined=joined)
+        results = ResultGroups(cluster_sums(stacked, subsets, clusters), joined=joined)
         return [self._intervals(results, column) for column in placed]
 
-    def _intervals(self, results: Results, column: _ColumnPlace) -> list[Interval]:
+    def _intervals(self, results: ResultGroups, column: _MetricColumns) -> list[Interval]:
         """Return one Interval per result."""
         from scipy.special import stdtrit
 
@@ -160,7 +160,9 @@ class Intervals:
         ]
         return _as_records(estimate, low, high, methods)
 
-    def _distances(self, results: Results, column: _ColumnPlace, subsets: NDArray[np.int64]) -> tuple[Values, Values]:
+    def _distances(
+        self, results: ResultGroups, column: _MetricColumns, subsets: NDArray[np.int64]
+    ) -> tuple[Values, Values]:
         """Return the bounds of the studentized bootstrap for some subsets: the quantiles below and above.
 
         The distances are from the subset's mean to the mean of redrawn clusters, in standard errors of the draw.
@@ -204,7 +206,7 @@ def _studentize(rows: Values, draws: Draws) -> Values:
         return away / np.sqrt(variance)
 
 
-def _stack(columns: Sequence[Column]) -> tuple[Values, list[_ColumnPlace]]:
+def _stack(columns: Sequence[Column]) -> tuple[Values, list[_MetricColumns]]:
     """Return all columns side by side, followed by the counts of each column."""
     width = sum(column.statistics.shape[1] for column in columns)
     counted: list[NDArray[np.bool_]] = []
@@ -216,7 +218,7 @@ def _stack(columns: Sequence[Column]) -> tuple[Values, list[_ColumnPlace]]:
         is_fraction = counts & ~_is_zero_or_one(column.statistics) if is_share else counts
         span = slice(first, first := first + column.statistics.shape[1])
         placed.append(
-            _ColumnPlace(
+            _MetricColumns(
                 span,
                 width + len(counted),
                 width + len(counted) + 1,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from components.metrics.cluster_sums import Results, Values
+from components.metrics.cluster_sums import ResultGroups, Values
 from components.metrics.spread import Spread
 
 
@@ -36,7 +36,9 @@ def score_bounds(share: Values, spread: Values) -> tuple[Values, Values]:
     return np.fmax(centre - half, 0.0), np.fmin(centre + half, 1.0)
 
 
-def wilson(results: Results, estimate: Spread, ones: Values, sizes: Values, quantile: Values) -> tuple[Values, Values]:
+def wilson(
+    results: ResultGroups, estimate: Spread, ones: Values, sizes: Values, quantile: Values
+) -> tuple[Values, Values]:
     """Return low and high of Wilson's score interval with the effective number of samples, float64[n_results].
 
     They are NaN if the variance is unknown. `sizes` float64[n_rows] are the numbers of samples that count in each row
@@ -62,7 +64,7 @@ def wilson(results: Results, estimate: Spread, ones: Values, sizes: Values, quan
     return low + unknown, high + unknown
 
 
-def _independent_variance(results: Results, ones: Values, sizes: Values) -> Values:
+def _independent_variance(results: ResultGroups, ones: Values, sizes: Values) -> Values:
     """Return the variance of the share (or of the mean of the subsets' shares) for independent samples."""
     n, n_ones = results.table.totals(sizes), results.table.totals(ones)
     counts = n > 0

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from components.metrics.cluster_sums import Results, Values
+from components.metrics.cluster_sums import ResultGroups, Values
 
 _ROUNDING = 1e-12
 """Relative to the metric's value. A cluster that moves the value by less agrees with the others."""
@@ -34,7 +34,7 @@ class Spread(NamedTuple):
     n_differing: Values
 
 
-def spread(results: Results, sums: Values, sizes: Values, combine: Combine) -> Spread:
+def spread(results: ResultGroups, sums: Values, sizes: Values, combine: Combine) -> Spread:
     """Return the spread of a metric from its columns of the table.
 
     `sums` float64[n_rows, d] are the metric's statistics, and `sizes` float64[n_rows] the number of samples that count

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.encodings import MultiEncodings
-from components.fields import naming_code, runtime_only
+from components.fields import code_metadata, runtime_only
 from components.pretrained.batches import batch_tokens_problems
 from components.pretrained.dtype import Dtype
 from components.pretrained.model_folder import checkpoint_problems, folder_hash
@@ -45,7 +45,7 @@ class MultiVectorTextEncoder:
     max_length: int | None = None
     max_query_length: int | None = None
     dtype: Dtype = Dtype.FLOAT32
-    trust_remote_code: bool = field(default=False, metadata=naming_code("the code in its model's folder"))
+    trust_remote_code: bool = field(default=False, metadata=code_metadata("the code in its model's folder"))
     batch_tokens: int | None = runtime_only(None, "texts are padded differently: changes rounding, about 1e-6")
     device: str = runtime_only("auto", "the same sums on another device: changes rounding, about 1e-6")
 

@@ -62,32 +62,32 @@ class AccountRefusals:
         """Tokens of the largest prompt that was answered."""
         return self._largest
 
-    def record_answer(self, n_at_once: int, n_tokens: int) -> None:
-        """Record an answer to a prompt of `n_tokens`. It was sent as one of `n_at_once` requests."""
+    def record_answer(self, n_concurrent: int, n_tokens: int) -> None:
+        """Record an answer to a prompt of `n_tokens`. It was sent as one of `n_concurrent` requests."""
         with self._lock:
             self._n_in_a_row = 0
             self._n_answered += 1
             self._largest = max(self._largest, n_tokens)
-            if n_at_once >= self._too_many:
+            if n_concurrent >= self._too_many:
                 self._too_many = inf
-            if n_at_once + 1 <= self._limit:
+            if n_concurrent + 1 <= self._limit:
                 return  # a smaller number than the known one says nothing new
             if self._limit + 1 < self._too_many:
                 self._limit += 1
             elif time.monotonic() >= self._next_test:
                 self._limit += _NEAR_REFUSAL / self._limit
-            self._limit = max(self._limit, n_at_once)
+            self._limit = max(self._limit, n_concurrent)
 
-    def record_refusal(self, n_at_once: int, sent_at: float, delay_s: float = 0) -> None:
+    def record_refusal(self, n_concurrent: int, sent_at: float, delay_s: float = 0) -> None:
         """Record a refusal, after which the server asked for a delay of `delay_s` seconds.
 
-        The request was sent as one of `n_at_once`, at a time of `time.monotonic`.
+        The request was sent as one of `n_concurrent`, at a time of `time.monotonic`.
         """
         with self._lock:
             now = time.monotonic()
-            self._limit = max(1.0, min(self._limit, n_at_once - 1))
-            if n_at_once > 1:  # a single one is not refused because of others
-                self._too_many = n_at_once
+            self._limit = max(1.0, min(self._limit, n_concurrent - 1))
+            if n_concurrent > 1:  # a single one is not refused because of others
+                self._too_many = n_concurrent
                 self._next_test = now + min(_TEST_INTERVAL_PER_DELAY * delay_s, _MAX_TEST_INTERVAL_S)
             if sent_at < self._refused_at:
                 return

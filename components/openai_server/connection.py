@@ -74,7 +74,7 @@ class Connection:
             headers["Authorization"] = f"{self._scheme} {encoded}"
         self._http = ClientSession(
             # One connection per open request. The caller limits their number and their time.
-            connector=clean_connector(trusting_context() if self.base_url.startswith("https") else True),
+            connector=clean_connector(make_ssl_context() if self.base_url.startswith("https") else True),
             timeout=ClientTimeout(total=None, sock_connect=_CONNECT_TIMEOUT_S),
             headers=headers,
             cookie_jar=DummyCookieJar(),
@@ -190,7 +190,7 @@ def _extract_error(received: bytes) -> object:
     return body.get("error", body) if isinstance(body, dict) else body
 
 
-def trusting_context() -> ssl.SSLContext:
+def make_ssl_context() -> ssl.SSLContext:
     """Return a context that trusts the certificates of the system, which may include a company's, and certifi's as a
     fallback.
     """

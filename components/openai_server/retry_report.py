@@ -68,11 +68,17 @@ class RetryReport:
         return True
 
     def record_retry(
-        self, endpoint: str, reason: str, error_class: ErrorClass, settings: str, n_at_once: str, wait_s: float = 0.0
+        self,
+        endpoint: str,
+        reason: str,
+        error_class: ErrorClass,
+        settings: str,
+        concurrency_note: str,
+        wait_s: float = 0.0,
     ) -> None:
         """Count a request that failed for `reason` and is sent again in `wait_s`, and log it if a report is due.
 
-        `settings` is the configuration group of the server's fields. `n_at_once` is a sentence about reduced
+        `settings` is the configuration group of the server's fields. `concurrency_note` is a sentence about reduced
         concurrency, "" if it is not reduced.
         """
         with self._lock:
@@ -90,7 +96,7 @@ class RetryReport:
                 advice = "Lower retriever.concurrency"  # it has no limits per minute
             if commonest is ErrorClass.TIMEOUT and settings in _OF_BATCHES:
                 advice += " or batch_size"
-            log.warning("%s", ". ".join([*line, *([n_at_once] if n_at_once else []), advice]))
+            log.warning("%s", ". ".join([*line, *([concurrency_note] if concurrency_note else []), advice]))
             self._reported_at, self._n_answered = now, 0
             self._again.clear()
 

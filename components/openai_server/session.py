@@ -62,7 +62,7 @@ class Session:
         """
         sent = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
         attempt = Attempt(self.account, Tokens(n_tokens_at_most(len(sent)), max_new_tokens), self.timeout_s)
-        n_at_once = await self._enter(attempt)
+        n_concurrent = await self._enter(attempt)
         used, was_sent, window = None, True, self.breaker.health.window
         sent_at, started = time.monotonic(), time.perf_counter()
         try:
@@ -70,7 +70,7 @@ class Session:
                 content = await self.connection.post(self.path, sent, max_bytes)
             used = counted_at.count_used(content, attempt.max_tokens)
             window.record_answer(self.concurrency)
-            window.refusals.record_answer(n_at_once, attempt.max_tokens.n_prompt)
+            window.refusals.record_answer(n_concurrent, attempt.max_tokens.n_prompt)
         except (HttpError, WebPage, TimeoutError, Unreachable) as error:
             was_sent = not isinstance(error, Unreachable)
             if is_too_slow(error):
@@ -80,7 +80,7 @@ class Session:
             if isinstance(error, HttpError):
                 error.n_tokens = attempt.max_tokens.n_prompt
             if is_rate_limit(error):
-                window.refusals.record_refusal(n_at_once, sent_at, retry_after_s(error))
+                window.refusals.record_refusal(n_concurrent, sent_at, retry_after_s(error))
             raise  # any other unreadable reply may be that of a model, and may have been charged
         finally:
             window.leave()

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from components.fields import naming_user_code
+from components.fields import user_code_metadata
 from components.pipelines.called import Answering, CalledPipeline
-from components.user_code.langchain import chain_answering, runnable_problems
+from components.user_code.langchain import load_chain_call, runnable_problems
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class LangchainPipeline(CalledPipeline):
     `CalledPipeline` for failures, and `CallsUserCode` for the other fields.
     """
 
-    runnable: str = field(metadata=naming_user_code("the chain"))
+    runnable: str = field(metadata=user_code_metadata("the chain"))
     question_key: str = ""
     history_key: str = ""
 
@@ -34,4 +34,4 @@ class LangchainPipeline(CalledPipeline):
 
     def answering(self) -> Answering:
         """Return the function that invokes the chain."""
-        return chain_answering(self.runnable, self.parameters, self.question_key, self.history_key)
+        return load_chain_call(self.runnable, self.parameters, self.question_key, self.history_key)

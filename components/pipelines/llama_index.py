@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from components.fields import naming_user_code
+from components.fields import user_code_metadata
 from components.pipelines.called import Answering, CalledPipeline
-from components.user_code.llama_index import engine_answering, engine_problems
+from components.user_code.llama_index import engine_problems, load_engine_query
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class LlamaIndexPipeline(CalledPipeline):
     `CallsUserCode` for the other fields.
     """
 
-    engine: str = field(metadata=naming_user_code("the engine"))
+    engine: str = field(metadata=user_code_metadata("the engine"))
 
     path_field: ClassVar[str] = "engine"
 
@@ -29,4 +29,4 @@ class LlamaIndexPipeline(CalledPipeline):
 
     def answering(self) -> Answering:
         """Return the function that queries the engine."""
-        return engine_answering(self.engine, self.parameters)
+        return load_engine_query(self.engine, self.parameters)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from components.fields import naming_user_code
+from components.fields import user_code_metadata
 from components.pipelines.called import Answering, CalledPipeline
 from components.user_code.calls import function_problems, has_parameter, import_object, import_problems
 
@@ -18,7 +18,7 @@ class PythonPipeline(CalledPipeline):
     or dataclass; see `read_reply`. See `CalledPipeline` for failures, and `CallsUserCode` for the other fields.
     """
 
-    call: str = field(metadata=naming_user_code("the function"))
+    call: str = field(metadata=user_code_metadata("the function"))
 
     path_field: ClassVar[str] = "call"
 

@@ -6,7 +6,7 @@ from functools import cache
 from math import prod
 from pathlib import Path
 
-from components.pretrained.model_folder import WEIGHTS, local_folder, reading_files
+from components.pretrained.model_folder import WEIGHTS, local_folder, open_model_files
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def fetched_folder(model: str, revision: str, patterns: tuple[str, ...]) -> Path
     folder = local_folder(model)
     if folder is not None:
         return folder
-    with reading_files(model, revision) as name:
+    with open_model_files(model, revision) as name:
         from huggingface_hub import snapshot_download
 
         return Path(snapshot_download(name, revision=revision, allow_patterns=list(patterns)))

@@ -14,13 +14,13 @@ from components.identified_files import note_identified
 from components.pretrained.hub_address import hub_problems
 from components.pretrained.own_code import (
     KernelRefused,
+    block_kernel_downloads,
     files_naming_modules,
     never_ask,
     refuse_activations,
     refuse_kernels,
-    refusing_kernels,
 )
-from components.pretrained.package_logs import noting_missing_weights, without_remarks
+from components.pretrained.package_logs import collect_missing_weights, hide_deprecation_warnings
 
 WEIGHTS = ("*.safetensors", "*.bin")
 """Patterns of weight files, in order of preference. torch's tensor loader reads *.bin, and runs no code from it."""
@@ -107,7 +107,7 @@ def folder_hash(model: str, *, is_adapter: bool = False) -> str:
     folder = local_folder(model)
     if folder is None:
         return ""
-    with _reading(folder):
+    with _read_errors(folder):
         stamps = _stamps(folder)
         for name, _, _ in stamps:
             note_identified(folder / name)
@@ -125,13 +125,13 @@ def folder_stamps(model: str) -> Stamps:
     folder = local_folder(model)
     if folder is None:
         return ()
-    with _reading(folder):
+    with _read_errors(folder):
         base = adapter_base_folder(folder)
         return (*_stamps(folder), *(_stamps(base) if base else ()))
 
 
 @contextmanager
-def _reading(folder: Path) -> Iterator[None]:
+def _read_errors(folder: Path) -> Iterator[None]:
     """Raise ComponentError for a file or folder that cannot be read, such as a colleague's weights."""
     try:
         yield
@@ -155,7 +155,7 @@ def _contains(folder: Path, patterns: Sequence[str]) -> bool:
     """Return True if a file below the folder has a name that matches a pattern. Raises ComponentError if a folder in it
     cannot be read.
     """
-    with _reading(folder):
+    with _read_errors(folder):
         return any(file.match(pattern) for file in _walk(folder) for pattern in patterns)
 
 
@@ -205,7 +205,7 @@ def loading(model: str, revision: str, *, trusted: bool = False) -> Iterator[str
     Unless it is `trusted`, raises ComponentError for a model whose files name code of the hub or of other packages,
     before anything is loaded.
     """
-    with reading_files(model, revision, trusted=trusted) as name:
+    with open_model_files(model, revision, trusted=trusted) as name:
         if not trusted:
             folder = local_folder(model) or _fetched_settings(model, revision)
             refuse_kernels(model, folder)
@@ -214,7 +214,7 @@ def loading(model: str, revision: str, *, trusted: bool = False) -> Iterator[str
 
 
 @contextmanager
-def reading_files(model: str, revision: str, *, trusted: bool = False) -> Iterator[str]:
+def open_model_files(model: str, revision: str, *, trusted: bool = False) -> Iterator[str]:
     """Yield the name of a model to read its files without loading the network. Raises the errors of `loading`.
 
     A model whose own code would have to run without `trusted` is such an error. Nobody is asked.
@@ -225,7 +225,7 @@ def reading_files(model: str, revision: str, *, trusted: bool = False) -> Iterat
     transformers_logging.disable_progress_bar()  # transformers' bar would overwrite the sweep's
     never_ask()
     try:
-        with refusing_kernels(trusted=trusted), without_remarks(), noting_missing_weights() as missing:
+        with block_kernel_downloads(trusted=trusted), hide_deprecation_warnings(), collect_missing_weights() as missing:
             yield str(folder or model)
     except ComponentError:  # the message already contains advice
         raise

@@ -66,7 +66,7 @@ class KernelRefused(FileNotFoundError):
 
 
 @contextmanager
-def refusing_kernels(*, trusted: bool) -> Iterator[None]:
+def block_kernel_downloads(*, trusted: bool) -> Iterator[None]:
     """Have transformers raise KernelRefused where it would fetch a kernel that it chose itself, as for
     `flash_attention_2` and quantized weights. Within the context, only a `trusted` model gets one.
     """

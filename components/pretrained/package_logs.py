@@ -10,7 +10,7 @@ _USELESS = re.compile(r"is deprecated")
 
 
 @contextmanager
-def without_remarks() -> Iterator[None]:
+def hide_deprecation_warnings() -> Iterator[None]:
     """Hide deprecation warnings within the context, which concern calls between packages. Other messages are shown."""
     handlers = logging.getLogger("transformers").handlers
     for handler in handlers:
@@ -52,7 +52,7 @@ class _Report(logging.Filter):
 
 
 @contextmanager
-def noting_missing_weights() -> Iterator[list[str]]:
+def collect_missing_weights() -> Iterator[list[str]]:
     """Yield a list that collects the weights missing in the files of models loaded in the context."""
     log = logging.getLogger("transformers.modeling_utils")
     own_level, report = log.level, _Report(log.getEffectiveLevel())

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from components.errors import ComponentError
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import fetched_folder
-from components.pretrained.model_folder import reading_files
+from components.pretrained.model_folder import open_model_files
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -59,7 +59,7 @@ def load_static_table(model: str, revision: str) -> StaticTable:
     tokens. sentence-transformers saves `embedding.weight`. Raises ComponentError for files of another form.
     """
     folder = fetched_folder(model, revision, _FILES)
-    with reading_files(model, revision):
+    with open_model_files(model, revision):
         from safetensors.numpy import load_file
         from tokenizers import Tokenizer
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from components.json_value import Json
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import fetched_folder
-from components.pretrained.model_folder import reading_files
+from components.pretrained.model_folder import open_model_files
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -114,7 +114,7 @@ def special_tokens(model: str, revision: str, *, of_pair: bool) -> int:
 def _tokenizer(model: str, revision: str, within: str) -> "Tokenizer":
     from tokenizers import Tokenizer
 
-    with reading_files(model, revision) as name:
+    with open_model_files(model, revision) as name:
         path = fetched_folder(model, revision, _SMALL) / within / "tokenizer.json"
         if not path.is_file():  # an old folder: transformers builds one from its vocabulary
             from transformers import AutoTokenizer

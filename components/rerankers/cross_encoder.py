@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.fields import naming_code, runtime_only
+from components.fields import code_metadata, runtime_only
 from components.limits import too_small
 from components.pretrained.batches import length_batches, prepare_ahead
 from components.pretrained.dtype import Dtype
@@ -70,7 +70,7 @@ class PretrainedCrossEncoder:
     activation: Activation = Activation.NONE
     prompt: str | None = None
     dtype: Dtype = Dtype.FLOAT32
-    trust_remote_code: bool = field(default=False, metadata=naming_code("the code in its model's folder"))
+    trust_remote_code: bool = field(default=False, metadata=code_metadata("the code in its model's folder"))
     batch_tokens: int | None = runtime_only(None, "pairs are padded differently: changes rounding, about 1e-6")
     device: str = runtime_only("auto", "the same sums on another device: changes rounding, about 1e-6")
 

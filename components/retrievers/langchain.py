@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from components.fields import naming_user_code
+from components.fields import user_code_metadata
 from components.retrievers.called import CalledRetriever
-from components.user_code.langchain import retriever_searching, runnable_problems
+from components.user_code.langchain import load_retriever_call, runnable_problems
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class LangchainRetriever(CalledRetriever):
     `parameters` are its configurable fields, or arguments of the function. See `CalledRetriever` for failures.
     """
 
-    runnable: str = field(metadata=naming_user_code("the retriever"))
+    runnable: str = field(metadata=user_code_metadata("the retriever"))
 
     path_field: ClassVar[str] = "runnable"
     option: ClassVar[str] = "retriever=langchain"
@@ -28,4 +28,4 @@ class LangchainRetriever(CalledRetriever):
 
     def searching(self) -> Callable[[str], object]:
         """Return the function that invokes the retriever."""
-        return retriever_searching(self.runnable, self.parameters)
+        return load_retriever_call(self.runnable, self.parameters)

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from components.fields import naming_user_code
+from components.fields import user_code_metadata
 from components.retrievers.called import CalledRetriever
-from components.user_code.llama_index import engine_problems, engine_searching
+from components.user_code.llama_index import engine_problems, load_engine_retrieval
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class LlamaIndexRetriever(CalledRetriever):
     `parameters` are arguments of the function. See `CalledRetriever` for failures.
     """
 
-    engine: str = field(metadata=naming_user_code("the retriever"))
+    engine: str = field(metadata=user_code_metadata("the retriever"))
 
     path_field: ClassVar[str] = "engine"
     option: ClassVar[str] = "retriever=llama_index"
@@ -28,4 +28,4 @@ class LlamaIndexRetriever(CalledRetriever):
 
     def searching(self) -> Callable[[str], object]:
         """Return the function that retrieves nodes."""
-        return engine_searching(self.engine, self.parameters)
+        return load_engine_retrieval(self.engine, self.parameters)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from components.fields import naming_user_code
+from components.fields import user_code_metadata
 from components.retrievers.called import CalledRetriever
 from components.user_code.calls import function_problems, has_parameter, import_object, import_problems
 
@@ -17,7 +17,7 @@ class PythonRetriever(CalledRetriever):
     to return. It returns texts, or records with `text`, best first. See `CalledRetriever` for failures.
     """
 
-    call: str = field(metadata=naming_user_code("the function"))
+    call: str = field(metadata=user_code_metadata("the function"))
 
     path_field: ClassVar[str] = "call"
     option: ClassVar[str] = "retriever=python"

@@ -67,7 +67,7 @@ def load_runnable(path: str, parameters: Parameters) -> "tuple[Runnable[Any, Any
     return built, {}
 
 
-def chain_answering(
+def load_chain_call(
     path: str, parameters: Parameters, question_key: str, history_key: str
 ) -> Callable[[str, list[dict[str, str]]], object]:
     """Return the function that invokes a chain, and returns a mapping for `read_reply`.
@@ -88,7 +88,7 @@ def chain_answering(
     return answer
 
 
-def retriever_searching(path: str, parameters: Parameters) -> Callable[[str], object]:
+def load_retriever_call(path: str, parameters: Parameters) -> Callable[[str], object]:
     """Return the function that invokes a retriever, and returns passages.
 
     Raises ComponentError if the path names no Runnable.

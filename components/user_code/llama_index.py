@@ -50,7 +50,7 @@ def load_engine(path: str, parameters: Parameters, group: str) -> Any:
     return built
 
 
-def engine_answering(path: str, parameters: Parameters) -> Callable[[str, list[dict[str, str]]], object]:
+def load_engine_query(path: str, parameters: Parameters) -> Callable[[str, list[dict[str, str]]], object]:
     """Return the function that queries an engine, and returns a mapping for `read_reply`.
 
     Raises ComponentError if the path leads to no query engine.
@@ -74,7 +74,7 @@ def engine_answering(path: str, parameters: Parameters) -> Callable[[str, list[d
     return answer
 
 
-def engine_searching(path: str, parameters: Parameters) -> Callable[[str], object]:
+def load_engine_retrieval(path: str, parameters: Parameters) -> Callable[[str], object]:
     """Return the function that retrieves, and returns passages.
 
     Raises ComponentError if the path leads to no retriever.

@@ -59,7 +59,7 @@ class Interrupt:
 
 
 @contextmanager
-def replaced_interrupts() -> Iterator[None]:
+def unmask_interrupts() -> Iterator[None]:
     """Raise KeyboardInterrupt instead of an error that masked it: the interrupted block failed while it cleaned up."""
     try:
         yield
@@ -73,7 +73,7 @@ def replaced_interrupts() -> Iterator[None]:
 
 
 @contextmanager
-def endings_deferred(blocked_in_children: Collection[signal.Signals] = ()) -> Iterator[None]:
+def defer_ending_signals(blocked_in_children: Collection[signal.Signals] = ()) -> Iterator[None]:
     """Defer signals that would end this process to the end of the context.
 
     An interrupt therefore neither loses track of a process that is being started nor stops one from being ended.

@@ -12,7 +12,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from runner.console.ending_signals import ENDINGS, Interrupt, replaced_interrupts
+from runner.console.ending_signals import ENDINGS, Interrupt, unmask_interrupts
 from runner.console.own_packages import mark_command
 from runner.console.standard_output import guard_standard_output, is_output_lost
 
@@ -68,7 +68,7 @@ def run_interruptibly(command: Callable[[], object], line: str) -> None:
 
 def _call(command: Callable[[], object]) -> None:
     try:
-        with replaced_interrupts():
+        with unmask_interrupts():
             command()
     except SystemExit as ending:
         if ending.code or not is_output_lost():

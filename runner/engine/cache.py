@@ -27,7 +27,7 @@ class Cache:
         if stage.key in self._results:
             self._results.move_to_end(stage.key)
         else:
-            with entry.as_damage():
+            with entry.decoding_errors():
                 result = stage.codec.decode(entry.parts())
             self.put(stage, result, entry.n_bytes)
         return self._results[stage.key][0]  # type: ignore[return-value]  # the key of a Stage[T] has a result of type T

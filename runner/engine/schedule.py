@@ -19,7 +19,7 @@ from typing import Self
 
 from components.errors import BudgetReached
 from components.openai_server.limiter import Limiter
-from runner.console.ending_signals import endings_deferred
+from runner.console.ending_signals import defer_ending_signals
 from runner.engine.executors.protocol import N_LOSSES, Executor, LostStage, Stages, StartPriority, Watch, Workers
 from runner.engine.outcome import StageRun, inherited_failure
 from runner.engine.stage import AnyStage
@@ -133,7 +133,7 @@ class PersistentWorkers:
     def _stop(self) -> None:
         workers, self._workers = self._workers, None
         if workers:
-            with endings_deferred():  # a second Ctrl-C would leave workers behind
+            with defer_ending_signals():  # a second Ctrl-C would leave workers behind
                 workers.stop()
                 self._store.discard_temporary()
 

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from components.errors import ComponentError
 from runner.engine.plugins.plugin_loading import class_snapshot, find_loaded, plugin_packages, require_unchanged
-from runner.engine.plugins.snapshot import installed_digest, is_users
+from runner.engine.plugins.snapshot import installed_digest, is_user_package
 
 _WRAPPED = ("__func__", "__wrapped__", "func", "fget")
 """Attributes of wrappers with what they wrap."""
@@ -55,11 +55,11 @@ def _require_unpatched(cls: type) -> None:
 
 def is_users_code(package: str) -> bool:
     """Return True for a top-level package of users, and for the script or notebook that runs."""
-    return package == "__main__" or package in plugin_packages() or _is_users(package)
+    return package == "__main__" or package in plugin_packages() or _is_user_package(package)
 
 
-_is_users = cache(is_users)
-"""`is_users` searches files, and a class has many attributes. A package does not change its owner."""
+_is_user_package = cache(is_user_package)
+"""`is_user_package` searches files, and a class has many attributes. A package does not change its owner."""
 
 
 def _defining_module(value: object) -> str:

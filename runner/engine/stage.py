@@ -81,7 +81,7 @@ class StageGroup(_Reader):
     """Stages that are read together: a frozen dataclass of stages and plain values, which may be a field of a stage."""
 
 
-class _Header(TypedDict, total=False):
+class _StageKeywords(TypedDict, total=False):
     """Class variables of a stage, given as keywords of its class."""
 
     kind: str
@@ -117,7 +117,7 @@ class Stage(_Reader, ABC, Generic[T]):
     cached.
     """
 
-    def __init_subclass__(cls, **header: Unpack[_Header]) -> None:
+    def __init_subclass__(cls, **header: Unpack[_StageKeywords]) -> None:
         super().__init_subclass__()
         for name, value in header.items():
             setattr(cls, name, value)

@@ -339,7 +339,7 @@ def read_cached(stage: Stage[T], store: Store, read: Callable[[StoredResult], R]
 
 
 def _read_entry(entry: StoredResult, read: Callable[[StoredResult], R]) -> R:
-    with entry.as_damage():
+    with entry.decoding_errors():
         return read(entry)
 
 

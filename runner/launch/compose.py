@@ -14,7 +14,7 @@ from components.json_value import Json
 from components.limits import closest_name, expected_one_of
 from runner.launch import grid_launcher
 from runner.launch.axis_naming import plain_config
-from runner.launch.hydra_state import isolated_hydra
+from runner.launch.hydra_state import isolate_hydra
 from runner.launch.overrides import refuse_secrets
 from runner.results.cell_axes import parse_override_key
 
@@ -30,7 +30,7 @@ def compose_config(overrides: Sequence[str]) -> dict[str, Json]:
     refuse_secrets(overrides)
     grid_launcher.register()
     try:
-        with isolated_hydra() as hydra:
+        with isolate_hydra() as hydra:
             return plain_config(hydra.compose_config("config", list(overrides), RunMode.RUN, from_shell=False))
     except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(_unknown_option("\n".join(causes(error))) or " ".join(causes(error))) from error

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from components.directions import metric_direction
+from components.directions import metric_larger_is_better
 from components.errors import ConfigError
 from components.limits import expected_one_of
 from components.protocols import AnswersFrom, ContextMetric, RankingMetric
@@ -156,7 +156,7 @@ def headline_problems(cells: Sequence[Cell]) -> list[str]:
     if not headline:
         return []
     computed = {name: metric for cell in cells for name, metric in cell.computed_metrics.items()}
-    directions = {name: metric_direction(metric, name) for name, metric in computed.items()}
+    directions = {name: metric_larger_is_better(metric, name) for name, metric in computed.items()}
     if directions.get(headline) is not None:
         return []
     ranking = [name for name, direction in directions.items() if direction is not None]

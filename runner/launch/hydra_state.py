@@ -15,7 +15,7 @@ from hydra.core.utils import JobRuntime
 from hydra.version import VersionBase, setbase
 
 from components.errors import ConfigError
-from runner.console.ending_signals import replaced_interrupts
+from runner.console.ending_signals import unmask_interrupts
 from runner.launch.hydra_startup import BASE_VERSION
 from runner.launch.parts_loader import PartsLoader
 from runner.launch.preset_source import CONF
@@ -24,7 +24,7 @@ _RUN_STATE = (GlobalHydra, HydraConfig, JobRuntime, VersionBase)
 
 
 @contextmanager
-def isolated_hydra(config_dir: str | Path | None = None, conf: str = CONF) -> Iterator[Hydra]:
+def isolate_hydra(config_dir: str | Path | None = None, conf: str = CONF) -> Iterator[Hydra]:
     """Run Hydra with the configuration in `conf` and `config_dir`, and restore its state at the end.
 
     The presets are included for the default `conf`. Raises ConfigError if the folder does not exist, and
@@ -37,7 +37,7 @@ def isolated_hydra(config_dir: str | Path | None = None, conf: str = CONF) -> It
             setbase(BASE_VERSION["version_base"])
         with compose_by_parts():
             hydra = Hydra.create_main_hydra2("runner", _search_path(config_dir, conf))
-        with replaced_interrupts():
+        with unmask_interrupts():
             yield hydra
     finally:
         for kind in _RUN_STATE:

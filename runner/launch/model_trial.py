@@ -94,7 +94,7 @@ def _first_output(component: object) -> str:
     if isinstance(component, Embedder):
         return _try_embedder(component)
     if isinstance(component, TokenWeigher):
-        return _try_weigher(component)
+        return _try_sparse_encoder(component)
     if isinstance(component, TokenVectorEncoder):
         return _try_token_vectors(component)
     if isinstance(component, Reranker):
@@ -117,7 +117,7 @@ def _try_embedder(embedder: Embedder) -> str:
     return f"{query.shape[1]} dimensions; cosine {right:.3f} to the passage that answers, {wrong:.3f} to another"
 
 
-def _try_weigher(encoder: TokenWeigher) -> str:
+def _try_sparse_encoder(encoder: TokenWeigher) -> str:
     query, chunks = encoder.weigh_queries(Passages([QUESTION])), encoder.weigh_chunks(Passages(PASSAGES))
     n_of_chunks = len(chunks.weights) / len(chunks)
     return f"{len(query.weights)} tokens of the question have weights, {n_of_chunks:.0f} of a passage on average"

@@ -15,10 +15,10 @@ from omegaconf.errors import OmegaConfBaseException
 from components.errors import ConfigError, StoreError
 from runner.launch import grid_launcher
 from runner.launch.compose import explain_error
-from runner.launch.hydra_state import isolated_hydra
+from runner.launch.hydra_state import isolate_hydra
 from runner.launch.overrides import quote_values, refuse_stray_words
 from runner.launch.search_jobs import SearchJobs
-from runner.launch.sweep import EXIT_INTERRUPTED, Keep, start_sweep
+from runner.launch.sweep import EXIT_INTERRUPTED, WriteConfig, start_sweep
 from runner.pipeline.planned_cells import Job
 from runner.results.loaded_sweep import LoadedSweep, load
 
@@ -41,7 +41,7 @@ def run_overrides(overrides: Sequence[str], config_dir: str | Path | None) -> Lo
     try:
         with (
             _one_at_a_time,
-            isolated_hydra(config_dir) as hydra,
+            isolate_hydra(config_dir) as hydra,
             _command_line(overrides, config_dir),
         ):
             hydra.multirun("config", jobs, list(overrides), with_log_configuration=False)
@@ -79,7 +79,7 @@ class _Jobs:
         jobs: Sequence[Job],
         sweep_id: str,
         overrides: Sequence[str],
-        keep: Keep,
+        keep: WriteConfig,
         *,
         search: SearchJobs | None = None,
     ) -> int:

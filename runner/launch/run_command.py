@@ -20,7 +20,7 @@ from omegaconf.errors import OmegaConfBaseException
 from components.errors import ConfigError
 from components.secrets.mask import mask_text, shorten_masked
 from runner.console.display import escape_control, say_error
-from runner.console.ending_signals import replaced_interrupts
+from runner.console.ending_signals import unmask_interrupts
 from runner.console.own_packages import add_working_directory
 from runner.launch import grid_launcher
 from runner.launch.axis_naming import convert_job
@@ -151,7 +151,7 @@ def run_hydra() -> None:
             detect_mode_from_flags(sys.argv[1:]),
             compose_by_parts(),
             _mask_display(sys.argv[1:]),
-            replaced_interrupts(),
+            unmask_interrupts(),
         ):
             main()
     except (HydraException, OmegaConfBaseException, RecursionError) as error:

@@ -168,7 +168,7 @@ class _ProgressFile:
         self._sweep_dir = sweep_dir
         self._writers = Writers(sweep_dir / HEARTBEATS)
         self.process = self._writers.own_name
-        self._writers.clear_away()
+        self._writers.remove_dead_heartbeats()
         self._waiting: Progress | None = None
         self._written_at = float("-inf")
         self._lock = threading.Lock()

@@ -18,7 +18,7 @@ from components.errors import BudgetReached, ComponentError, ConfigError, RagGri
 from components.json_value import Json
 from runner import results
 from runner.console.display import make_console, say_error
-from runner.console.ending_signals import endings_deferred
+from runner.console.ending_signals import defer_ending_signals
 from runner.engine.hidden_answers import HiddenAnswers
 from runner.engine.outcome import StageRun
 from runner.engine.outdated_results import discard
@@ -78,11 +78,11 @@ class SweepInterrupted(StoreError):
     """The store or the results could not be written after the first stages had run. Finished stages are cached."""
 
 
-Keep = Callable[[Path], None]
+WriteConfig = Callable[[Path], None]
 """Writes the configuration of a sweep into its folder."""
 
 
-def keep_nothing(sweep_dir: Path) -> None:
+def write_no_config(sweep_dir: Path) -> None:
     """Write nothing, for sweeps that do not record their configuration."""
 
 
@@ -94,7 +94,7 @@ class RunJobs(Protocol):
         jobs: Sequence[Job],
         sweep_id: str,
         overrides: Sequence[str],
-        keep: Keep = keep_nothing,
+        keep: WriteConfig = write_no_config,
         *,
         search: SearchJobs | None = None,
     ) -> int: ...
@@ -104,7 +104,7 @@ def run_sweep(
     jobs: Sequence[Job],
     sweep_id: str,
     overrides: Sequence[str],
-    keep: Keep = keep_nothing,
+    keep: WriteConfig = write_no_config,
     *,
     search: SearchJobs | None = None,
     is_part: bool = False,
@@ -134,7 +134,7 @@ def start_sweep(
     jobs: Sequence[Job],
     sweep_id: str,
     overrides: Sequence[str],
-    keep: Keep = keep_nothing,
+    keep: WriteConfig = write_no_config,
     *,
     search: SearchJobs | None = None,
     is_part: bool = False,
@@ -166,7 +166,7 @@ class RunningSweep:
         sweep_id: str,
         overrides: Sequence[str],
         console: Console,
-        keep: Keep = keep_nothing,
+        keep: WriteConfig = write_no_config,
         *,
         search: SearchJobs | None = None,
         is_part: bool = False,
@@ -461,7 +461,7 @@ class RunningSweep:
         self._tracker.log_cell(self._sweep_dir / cell_id)
 
     def _end(self, plan: SweepPlan, status: str) -> None:
-        with endings_deferred():
+        with defer_ending_signals():
             results.write_sweep(self._sweep_dir, self._describe(plan, status))
             self._steering.end()
         if status == INTERRUPTED:
@@ -520,8 +520,8 @@ class RunningSweep:
         terminal.show_stopped(self._console, sweep_cells)
         terminal.show_subsets(self._console, metrics, terminal.cells_with_row(rows, equal))
         sweep_warnings.show_answer_states(self._console, cells)
-        sweep_warnings.show_unread_judgements(self._console, cells)
-        sweep_warnings.show_cut_texts(self._console, cells)
+        sweep_warnings.show_unreadable_replies(self._console, cells)
+        sweep_warnings.show_truncated_texts(self._console, cells)
         sweep_warnings.show_steps(self._console, cells)
         sweep_warnings.show_failures(self._console, cells)
 

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from components.clusters import Groups
-from components.directions import metric_direction
+from components.directions import metric_larger_is_better
 from components.json_value import Json
 from components.protocols import RankingMetric
 from components.records import AnswerState, ErrorClass, ScoreState
@@ -141,7 +141,7 @@ def add_answer_latency(batched_s: float, answers: Mapping[str, float]) -> dict[s
 
 def _directions(cell: PlannedCell) -> dict[str, bool | None]:
     """Return by metric whether larger values are better; None where neither direction is."""
-    return {name: metric_direction(metric, name) for name, metric in cell.request.cell.computed_metrics.items()}
+    return {name: metric_larger_is_better(metric, name) for name, metric in cell.request.cell.computed_metrics.items()}
 
 
 def _custom_metrics(cell: PlannedCell) -> tuple[str, ...]:

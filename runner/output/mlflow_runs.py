@@ -24,7 +24,7 @@ from runner.output.mlflow_traces import TraceLog
 from runner.output.mlflow_view import TAG as VIEW_TAG
 from runner.output.mlflow_view import file_link, samples_link, saved_view, view_link
 from runner.output.report_process import PAGE, report_files
-from runner.output.standings import Standings, find_standings
+from runner.output.standings import RankedCells, find_standings
 from runner.output.sweep_traces import TracedSweep, log_traces
 from runner.output.traces.traced_samples import traced_cells
 from runner.results import OK, RUNNING, STOPPED, CellResult, SweepResult, name_stopper, read_cell, read_sweep
@@ -190,7 +190,7 @@ class Tracker:
             self._logged = dict(self._whole_children(self._parent.info.run_id))
         return [cell for cell in cells if cell.cell_id in self._logged]
 
-    def _log_parent(self, sweep: SweepResult, standings: Standings, axes: list[str], pages: Pages) -> None:
+    def _log_parent(self, sweep: SweepResult, standings: RankedCells, axes: list[str], pages: Pages) -> None:
         from mlflow.entities import Metric, RunTag
 
         now, parent_id = int(time.time() * 1000), self._parent.info.run_id
@@ -226,7 +226,7 @@ class Tracker:
         values = {axis: swept_values(sweep, axis)[:_MAX_PARAM_CHARACTERS] for axis in axes}
         return [Param(axis, text) for axis, text in values.items() if axis not in existing]
 
-    def _save_view(self, sweep: SweepResult, axes: list[str], standings: Standings) -> str:
+    def _save_view(self, sweep: SweepResult, axes: list[str], standings: RankedCells) -> str:
         """Save a view of this sweep, and return its address."""
         parent_id = self._parent.info.run_id
         metrics = standings.metrics

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from components.json_value import Json
 from components.subsets import OVERALL
 from runner.console.display import escape_control
-from runner.output.standings import MAX_TESTED_CELLS, Standings, untested_advice
+from runner.output.standings import MAX_TESTED_CELLS, RankedCells, untested_advice
 from runner.results import OK, STOPPED, CellResult, SweepResult, larger_is_better, name_stopper, race_winner_text
 from runner.results.cell_axes import change_name, common_base
 from runner.results.choice_wording import choice_text, samples_text
@@ -41,7 +41,7 @@ class Pages(NamedTuple):
     report: str = ""
 
 
-def description(sweep: SweepResult, folder: Path, standings: Standings, axes: Sequence[str], pages: Pages) -> str:
+def description(sweep: SweepResult, folder: Path, standings: RankedCells, axes: Sequence[str], pages: Pages) -> str:
     """Return Markdown that says which cell to take and why, how the sweep ended, and what was swept.
 
     `folder` is the sweep's folder.
@@ -73,7 +73,7 @@ def description(sweep: SweepResult, folder: Path, standings: Standings, axes: Se
     return "\n\n".join(parts)[:_MAX_CHARACTERS]
 
 
-def _compare(standings: Standings, here: str, search: Mapping[str, Json]) -> list[str]:
+def _compare(standings: RankedCells, here: str, search: Mapping[str, Json]) -> list[str]:
     if standings.best is None:
         return []
     command = f"python -m analysis compare {here} --metric {_escape(standings.metrics[0])}"
@@ -88,7 +88,7 @@ def swept_values(sweep: SweepResult, axis: str) -> str:
     return ", ".join(dict.fromkeys(str(value) for value in values if value is not None))
 
 
-def _best(standings: Standings, axes: Sequence[str], base: Mapping[str, Json] | None) -> list[str]:
+def _best(standings: RankedCells, axes: Sequence[str], base: Mapping[str, Json] | None) -> list[str]:
     """Return a sentence about the cell to take, as in the report, or about the best mean if cells were not tested."""
     best, cells = standings.best, standings.ordered
     if best is None:
@@ -115,14 +115,14 @@ def _best(standings: Standings, axes: Sequence[str], base: Mapping[str, Json] | 
     return [f"Best by {_escape(metric)}: {name}, {_value(best, metric)}{tied}.{untested}"]
 
 
-def _coverage(standings: Standings, cell: CellResult, metric: str) -> str:
+def _coverage(standings: RankedCells, cell: CellResult, metric: str) -> str:
     common, entry = standings.common, cell.metrics[OVERALL][metric]
     n, n_left_out = int(entry["n"]), sum((entry.get("n_excluded") or {}).values())
     counts = (common.n, common.n_known) if common.n_known else (n, n + n_left_out)
     return samples_text("all samples", *counts)
 
 
-def _mean(standings: Standings, cell: CellResult) -> float | None:
+def _mean(standings: RankedCells, cell: CellResult) -> float | None:
     return standings.common.mean(cell, standings.metrics[0])
 
 

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from components.directions import metric_direction
+from components.directions import metric_larger_is_better
 from components.protocols import ContextMetric, Metric, RankingMetric
 from components.records import Documents, Sample, ScoreState
 from runner.engine.store import Store
@@ -91,7 +91,7 @@ class PlannedMetrics:
     def ranking(self, names: Sequence[str]) -> Iterator[PlannedMetric]:
         """Yield the metrics in `names` that rank cells and can have a value."""
         for name in dict.fromkeys(names):
-            if name in self.by_name and metric_direction(self.by_name[name], name) is not None:
+            if name in self.by_name and metric_larger_is_better(self.by_name[name], name) is not None:
                 metric = self.plan_metric(name)
                 if len(metric.rows):
                     yield metric

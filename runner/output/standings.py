@@ -28,7 +28,7 @@ MAX_TESTED_CELLS = 60
 
 
 @dataclass(frozen=True)
-class Standings:
+class RankedCells:
     """Cells in the order of leaderboards, and the headline metrics, or [] if no cell has a value that ranks it.
 
     `lacks_quality` is True if the only metrics with a value are token counts, which rank no cell.
@@ -66,7 +66,7 @@ class Standings:
         return [cell for group in groups for cell in group if cell is not self.best]
 
 
-def find_standings(cells: Iterable[CellResult], sweep_dir: Path, headline: str) -> Standings:
+def find_standings(cells: Iterable[CellResult], sweep_dir: Path, headline: str) -> RankedCells:
     """Rank and test the finished cells of a sweep. Raises DataError if samples cannot be read.
 
     `headline` is the metric that ranks the cells, "" for the default.
@@ -75,10 +75,10 @@ def find_standings(cells: Iterable[CellResult], sweep_dir: Path, headline: str) 
     common = compute_common_means(cells, sweep_dir, headline)
     metrics, ordered = rank_cells(cells, headline, common)
     if not ordered or not metrics or ordered[0].status != OK:
-        return Standings(ordered, [])
+        return RankedCells(ordered, [])
     if lacks_quality(metrics, headline):
-        return Standings(ordered, [], lacks_quality=True)
-    standings = Standings(ordered, metrics, common, _choice(cells, sweep_dir, metrics[0]))
+        return RankedCells(ordered, [], lacks_quality=True)
+    standings = RankedCells(ordered, metrics, common, _choice(cells, sweep_dir, metrics[0]))
     return replace(standings, ordered=put_leaders_first(ordered, standings.leaders))
 
 
@@ -105,7 +105,7 @@ def untested_advice() -> str:
     )
 
 
-def first_row_line(standings: Standings, stopped: Sequence[CellResult] = ()) -> str:
+def first_row_line(standings: RankedCells, stopped: Sequence[CellResult] = ()) -> str:
     """Return a line about the first row of the leaderboard and upper bounds; "" if there is nothing to choose.
 
     `stopped` are the cells that a race or the user stopped, which have no row.
@@ -115,7 +115,7 @@ def first_row_line(standings: Standings, stopped: Sequence[CellResult] = ()) -> 
     return f"{line.rstrip('.')}. retriever=oracle is an upper bound, and is not compared." if has_bounds else line
 
 
-def _choice_line(standings: Standings, stopped: Sequence[CellResult]) -> str:
+def _choice_line(standings: RankedCells, stopped: Sequence[CellResult]) -> str:
     if len(standings.ordered) == 1 and standings.best and (won := race_winner_text(stopped)):
         return f"The cell to take. {won}"
     if standings.lacks_quality and len(standings.ordered) > 1:

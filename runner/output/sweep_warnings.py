@@ -50,7 +50,7 @@ def error_counts(errors: Mapping[str, int]) -> str:
     return ", ".join(f"{n:,} {error_class}" for error_class, n in errors.items())
 
 
-def show_unread_judgements(console: Console, cells: Sequence[CellResult]) -> None:
+def show_unreadable_replies(console: Console, cells: Sequence[CellResult]) -> None:
     """Print how many replies were unreadable in the worst cell. Judges and steps with equal causes share a line."""
     worst, n_cells = {}, {}
     for judge in dict.fromkeys(judge for cell in cells for judge in cell.judges):
@@ -68,7 +68,7 @@ def show_unread_judgements(console: Console, cells: Sequence[CellResult]) -> Non
         console.print(f"unreadable replies: {shares}{why}", markup=False, style="yellow")
 
 
-def show_cut_texts(console: Console, cells: Sequence[CellResult]) -> None:
+def show_truncated_texts(console: Console, cells: Sequence[CellResult]) -> None:
     """Print a line for every model that did not read all of its texts."""
     for line in cut_lines(cells):
         console.print(line, markup=False, style="yellow")

@@ -20,7 +20,7 @@ from functools import cache
 from typing import Any, Protocol, get_args, get_origin, get_type_hints
 
 from components.errors import ComponentError, ConfigError
-from components.fields import names_user_code
+from components.fields import is_user_code_field
 from components.json_value import Json
 from components.limits import expected_one_of
 from components.protocols import Pipeline, ThreeWayEncoder
@@ -317,7 +317,7 @@ class _Builder:
 
     def _require_plugins(self, cls: type, node: Mapping[str, Json], path: str) -> None:
         """Report code that a field of a component names outside `run.plugins`. The component would import it."""
-        for name in [field.name for field in dataclasses.fields(cls) if names_user_code(field)]:
+        for name in [field.name for field in dataclasses.fields(cls) if is_user_code_field(field)]:
             value = node.get(name)
             if not is_within(value.replace(":", ".") if isinstance(value, str) else value, self._plugins):
                 raise self._refuse(f"{path}.{name}", value, f"a dotted path in a package of run.plugins{remedy(value)}")

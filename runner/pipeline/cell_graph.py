@@ -43,11 +43,11 @@ from runner.pipeline.corpus.gold_copies import FoundCopies, NoCopies
 from runner.pipeline.corpus.listed_documents import ListedDocuments
 from runner.pipeline.corpus.loaded_data import Data, SampleSet
 from runner.pipeline.corpus.original_places import OriginalView, ReadPlaces, map_to_original, refine_gold
-from runner.pipeline.corpus.refined_corpora import asking_corpora, refiner_reports
+from runner.pipeline.corpus.refined_corpora import llm_corpora, refiner_reports
 from runner.pipeline.corpus.text_passages import ChunkPassages
 from runner.pipeline.ranking.cell_ranking import RankedHits, ranked_hits
-from runner.pipeline.ranking.list_reranking import asked_orders
-from runner.pipeline.ranking.truncated_texts import TruncatedPairs, TruncatedTexts, cut_for_rerankers, cut_texts
+from runner.pipeline.ranking.list_reranking import llm_hit_orders
+from runner.pipeline.ranking.truncated_texts import TruncatedPairs, TruncatedTexts, cut_texts, truncated_for_rerankers
 from runner.pipeline.result import Result
 from runner.pipeline.retrieval_result import IndexRetrieved, NothingRetrieved, PipelineRetrieved, Retrieved
 from runner.pipeline.scoring.answerable_questions import GivenAnswerable, gives_passages
@@ -176,7 +176,7 @@ def _collect_retrieved(
     read_context: ReadContext,
 ) -> Retrieved:
     """Collect the stages of retrieval that results show."""
-    cut: list[TruncatedTexts | TruncatedPairs] = [*cut_for_rerankers(ranked.steps.values())]
+    cut: list[TruncatedTexts | TruncatedPairs] = [*truncated_for_rerankers(ranked.steps.values())]
     if not picking_arm(cell):
         cut = [*cut_texts(cell.retriever, *texts.searched, (*search.queries, *search.further)), *cut]
     return Retrieved(
@@ -188,14 +188,14 @@ def _collect_retrieved(
         places.context,
         copies,
         tuple({stage.key: stage for stage in cut}.values()),
-        asked_orders(ranked.steps),
+        llm_hit_orders(ranked.steps),
         (
             *refiner_reports(texts.refined, texts.data.samples, gold),
             *search.reports,
             *ranked.reports,
             *read_context.reports,
         ),
-        asking_corpora(texts.refined),
+        llm_corpora(texts.refined),
         asked_headers(texts.searched),
         HitRanks(search.rankings, texts.family, () if ranked.hits is search.hits else (search.hits,)),
         read_context.compressed,

@@ -13,7 +13,7 @@ from runner.pipeline.corpus.loaded_data import Data, some_documents
 from runner.pipeline.search.encoded_search import EncodedChunks
 from runner.pipeline.search.graph_search import FactVectors
 from runner.pipeline.search.token_vectors import ChunkTokenVectors
-from runner.pipeline.search.weighed_texts import WeighedChunks
+from runner.pipeline.search.weighed_texts import SparseChunkVectors
 
 _N_COUNTED = 64
 """Number of documents whose tokens are counted, spread over the corpus."""
@@ -67,7 +67,7 @@ def _encoding_lines(
         if key not in cache:
             cache[key] = _token_vectors_line(stage.encoder, chunker, data, store)
         yield cache[key]
-    elif isinstance(stage, WeighedChunks):
+    elif isinstance(stage, SparseChunkVectors):
         yield _token_weights_line(stage.encoder)
     elif isinstance(stage, FactVectors) and isinstance(stage.embedder, AsksInBatches):
         yield "requests for vectors of facts: their number is known once the facts are stored"

@@ -8,17 +8,17 @@ import pyarrow as pa
 
 from components.fields import added_later
 from components.gold_copies import GoldCopies
-from components.gold_places import GoldPlaces, SpansOfSamples
+from components.gold_places import GoldLocator, SampleSpans
 from components.json_value import Json
 from components.records import Context, Documents, Hits, Queries, Sample, Spans
 from runner.engine.stage import Stage, StageGroup
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.compressing import Compressed, compressor_counts
 from runner.pipeline.answers.located_passages import PassagePositions
-from runner.pipeline.corpus.chunk_headers import AskedHeaders, header_counts
+from runner.pipeline.corpus.chunk_headers import LLMHeaders, header_counts
 from runner.pipeline.corpus.listed_documents import DocumentList, ListedDocuments
 from runner.pipeline.corpus.original_places import ReadPlaces
-from runner.pipeline.corpus.refined_corpora import AskedCorpus, refiner_counts
+from runner.pipeline.corpus.refined_corpora import LLMCorpus, refiner_counts
 from runner.pipeline.corpus.reply_counts import ReplyCounts
 from runner.pipeline.corpus.step_reports import LINE, StepReport
 from runner.pipeline.ranking.list_reranking import HitOrders
@@ -53,8 +53,8 @@ class Retrieved(StageGroup):
     orders: Mapping[str, Stage[HitOrders]] = field(default_factory=dict)
     """Orders by "reranker" or "reranker/<step>". Only rerankers with a language model have one."""
     reports: tuple[StepReport, ...] = added_later(())
-    corpora: tuple[AskedCorpus, ...] = added_later(())
-    headers: tuple[AskedHeaders, ...] = added_later(())
+    corpora: tuple[LLMCorpus, ...] = added_later(())
+    headers: tuple[LLMHeaders, ...] = added_later(())
     """Headers that language models wrote."""
     ranks: HitRanks = added_later(HitRanks())
     compressed: tuple[Compressed, ...] = added_later(())
@@ -109,7 +109,7 @@ class Retrieved(StageGroup):
         hits, chunks, context = run.read(self.hits), run.read(self.chunks), run.read(self.context)
         listing, table = run.read(self.listing), hit_table(hits, chunks)
         lengths = listing.documents["n_characters"].to_numpy()
-        places = GoldPlaces(samples, listing.positions(samples), lengths, run.read(self.copies))
+        places = GoldLocator(samples, listing.positions(samples), lengths, run.read(self.copies))
         gold = gold_columns(samples, places, table, chunks, context)
         for read_places in self.read:
             gold = add_compressed_counts(gold, run.read(read_places.spans), run.read(read_places.context))
@@ -210,7 +210,7 @@ class PipelineRetrieved(StageGroup):
         """
         places, listing = run.read(self.places), run.read(self.listing)
         lengths = listing.documents["n_characters"].to_numpy()
-        gold = GoldPlaces(samples, listing.positions(samples), lengths, run.read(self.copies))
+        gold = GoldLocator(samples, listing.positions(samples), lengths, run.read(self.copies))
         is_found, spans = places.document >= 0, places.found()
         row = np.arange(len(spans.sample))
         table = HitTable(len(samples), spans.sample, row, row, places.rank[is_found])
@@ -239,7 +239,7 @@ class PipelineRetrieved(StageGroup):
         }
 
 
-def _hits(spans: SpansOfSamples, table: HitTable, listing: DocumentList, grades: pa.Array) -> pa.StructArray:
+def _hits(spans: SampleSpans, table: HitTable, listing: DocumentList, grades: pa.Array) -> pa.StructArray:
     n = len(spans.sample)
     fields = {field.name: field for field in RETRIEVED_TYPE.value_type}
     columns = {

@@ -108,7 +108,7 @@ from runner.results.samples_file import (
     read_rows,
     read_samples,
 )
-from runner.results.scored_samples import Key, Labels, ScoredSamples, distinguishing_labels, is_of_turns, read_scored
+from runner.results.scored_samples import Key, Labels, ScoredSamples, distinguishing_labels, is_turn_subset, read_scored
 from runner.results.set_files import read_testset
 from runner.results.timing import latency_noise
 
@@ -187,7 +187,7 @@ __all__ = [
     "identify_configuration",
     "is_bound",
     "is_corpus_metric",
-    "is_of_turns",
+    "is_turn_subset",
     "known_costs",
     "larger_is_better",
     "latency_noise",

@@ -26,13 +26,13 @@ def choice_text(choice: Choice, metric: str, samples: str, name: Name, *, larger
     if choice.spans_conditions:
         return _compare_conditions(choice, by, name, larger_is_better=larger_is_better)
     if choice.too_few:
-        return _take_untested(choice, by, name) + _unseen_differences(choice, metric, name)
+        return _take_untested(choice, by, name) + _cells_with_equal_values(choice, metric, name)
     first = (
         _recommend_best(choice, metric, (directed, samples), name)
         if choice.cell is choice.best
         else _recommend_cheaper(choice, metric, by, name)
     )
-    return first + _unseen_differences(choice, metric, name)
+    return first + _cells_with_equal_values(choice, metric, name)
 
 
 def _take_untested(choice: Choice, by: str, name: Name) -> Prose:
@@ -182,7 +182,7 @@ def _context(choice: Choice, name: Name) -> str:
     return f" with {n_chosen:,.0f} tokens of context per question (the cell {name(other)} has {n:,.0f})"
 
 
-def _unseen_differences(choice: Choice, metric: str, name: Name) -> Prose:
+def _cells_with_equal_values(choice: Choice, metric: str, name: Name) -> Prose:
     """Return the cells that the metric does not distinguish, and the gold that each brings if that differs."""
     least = choice.least_covered
     if least is None:

@@ -26,7 +26,7 @@ from runner.results.scored_samples import (
     ScoredSamples,
     distinguishing_labels,
     has_versions,
-    is_of_turns,
+    is_turn_subset,
     read_scored,
 )
 
@@ -176,7 +176,7 @@ class SampleReader:
         )
 
     def _read(self, cell: CellResult, subset: str, *, is_corpus: bool, labels: Labels) -> ScoredSamples:
-        key = cell.cell_id, is_of_turns(subset), labels
+        key = cell.cell_id, is_turn_subset(subset), labels
         if key not in self._tables:
             folder = self.folder_of(cell)
             self._tables[key] = read_scored(
@@ -184,7 +184,7 @@ class SampleReader:
                 folder,
                 self.metric,
                 is_corpus=is_corpus,
-                with_history=is_of_turns(subset),
+                with_history=is_turn_subset(subset),
                 labels=labels,
             )
         return self._tables[key].in_subset(subset)

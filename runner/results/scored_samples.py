@@ -81,7 +81,7 @@ class ScoredSamples:
         """Return the samples of a subset; all samples for "macro" and "overall"."""
         if subset in (MACRO, OVERALL):
             return self
-        rows = self._by_turn(subset) if is_of_turns(subset) else self._by_subset.get(subset, [])
+        rows = self._by_turn(subset) if is_turn_subset(subset) else self._by_subset.get(subset, [])
         keys = self._keys
         return ScoredSamples(
             {keys[row]: row for row in rows},
@@ -125,7 +125,7 @@ class ScoredSamples:
         return strata.astype(np.int64)
 
 
-def is_of_turns(subset: str) -> bool:
+def is_turn_subset(subset: str) -> bool:
     """Return True if the subset depends on turns of conversations, so that histories have to be read."""
     return subset.partition("/")[0] == TURN
 

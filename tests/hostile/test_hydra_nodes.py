@@ -16,7 +16,7 @@ import runner
 from components.errors import ConfigError
 from runner.launch import grid_launcher
 from runner.launch.compose import compose_config
-from runner.launch.hydra_state import isolated_hydra
+from runner.launch.hydra_state import isolate_hydra
 from runner.testset.making.composing import compose_generation
 from tests.hostile.planting import Planted
 from tests.runner.sweeping import run_command
@@ -29,7 +29,7 @@ CALL = "evil_package.run"
 def mappings() -> list[str]:
     """The dotted names of all mappings of Hydra's configuration, and of places that it has none at yet."""
     grid_launcher.register()
-    with isolated_hydra() as hydra:
+    with isolate_hydra() as hydra:
         config = hydra.compose_config("config", [*LOGS], RunMode.MULTIRUN, from_shell=False)
     found: Any = OmegaConf.to_container(config.hydra, resolve=False)
     new = ("callbacks.x", "callbacks.x.y", "launcher.x", "sweeper.x", "job_logging.handlers.x", "job_logging.filters.x")
@@ -68,7 +68,7 @@ def test_composition_refuses_code_at_every_hydra_node(form: str, evil: Planted) 
     places = PLACES if form == "target" else PLACES[list(FORMS).index(form) % 3 :: 3]
     n_refused = 0
     grid_launcher.register()
-    with isolated_hydra() as hydra:
+    with isolate_hydra() as hydra:
         for place in places:
             override = FORMS[form](place)
             try:
@@ -244,7 +244,7 @@ class TestCodeThatIsNamed:
     def test_interpolations_of_hydra_nodes_are_resolved_by_the_check(self) -> None:
         grid_launcher.register()
         overrides = ["+level=DEBUG", "hydra/job_logging=default", "hydra.job_logging.root.level=${level}"]
-        with isolated_hydra() as hydra:
+        with isolate_hydra() as hydra:
             config = hydra.compose_config("config", overrides, RunMode.RUN, from_shell=False)
         raw: Any = OmegaConf.to_container(config.hydra.job_logging, resolve=False)
         assert raw["root"]["level"] == "DEBUG"

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from components.directions import metric_direction
+from components.directions import metric_larger_is_better
 from components.judges.claim_metrics import ClaimMetrics
 from components.judges.claim_scores import CLAIM_METRICS
 from components.llms.scripted import Scripted
@@ -201,14 +201,14 @@ def test_claim_metrics_request_only_needed_comparisons(
 
 
 def test_claim_metrics_have_the_documented_directions() -> None:
-    assert {name for name in METRIC.names if metric_direction(METRIC, name) is False} == {
+    assert {name for name in METRIC.names if metric_larger_is_better(METRIC, name) is False} == {
         "relevant_noise_sensitivity",
         "irrelevant_noise_sensitivity",
         "hallucination",
     }
-    assert metric_direction(METRIC, "self_knowledge") is None
-    assert metric_direction(METRIC, "overall_f1") is True
-    assert metric_direction(ExactMatch(), "em") is True
+    assert metric_larger_is_better(METRIC, "self_knowledge") is None
+    assert metric_larger_is_better(METRIC, "overall_f1") is True
+    assert metric_larger_is_better(ExactMatch(), "em") is True
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from runner.engine.store import Store, StoredResult
 from runner.engine.worker import find_or_make
 from runner.launch import grid_launcher
 from runner.launch.composed_jobs import JobComposer
-from runner.launch.hydra_state import isolated_hydra
+from runner.launch.hydra_state import isolate_hydra
 from runner.launch.request import check_jobs
 from runner.launch.sweep import run_sweep
 from runner.pipeline.cell_graph import Graph
@@ -57,7 +57,7 @@ def compose_job(*overrides: str) -> Job:
 def _composer() -> JobComposer:
     """Return one composer for all tests of the process, because they choose the same options repeatedly."""
     grid_launcher.register()
-    with isolated_hydra() as hydra:
+    with isolate_hydra() as hydra:
         loader = hydra.config_loader
         return JobComposer(loader, loader.load_configuration("config", [], RunMode.MULTIRUN))
 

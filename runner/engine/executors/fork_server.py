@@ -19,7 +19,7 @@ from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import recv_handle, send_handle
 from pathlib import Path
 
-from runner.console.ending_signals import TERMINAL_SIGNALS, endings_deferred
+from runner.console.ending_signals import TERMINAL_SIGNALS, defer_ending_signals
 
 _PATIENCE_S = 5.0
 """Seconds to wait for an answer of the server. After that it is abandoned, and workers start without it."""
@@ -33,7 +33,7 @@ class ForkServer:
         again.
         """
         context = multiprocessing.get_context("fork")
-        with endings_deferred(blocked_in_children=TERMINAL_SIGNALS):
+        with defer_ending_signals(blocked_in_children=TERMINAL_SIGNALS):
             self._orders, theirs = context.Pipe()
             self._process = context.Process(target=_serve, args=(preloads, theirs, self._orders))
             self._process.start()
@@ -92,7 +92,7 @@ class ForkedWorker:
 
     def end(self) -> int:
         """Kill the worker and return its exit code."""
-        with endings_deferred(), suppress(OSError):  # the server was killed, and the worker with it
+        with defer_ending_signals(), suppress(OSError):  # the server was killed, and the worker with it
             return self._server.end_worker(self._number)
         return -signal.SIGKILL
 
@@ -150,7 +150,7 @@ class _EarlyServer:
 def start_early(preloads: Sequence[Callable[[], object]]) -> None:
     """Start the fork server of this process if the system can fork."""
     if os.name == "posix" and not _EarlyServer.server:
-        with endings_deferred(), suppress(OSError):  # workers also start without a fork server
+        with defer_ending_signals(), suppress(OSError):  # workers also start without a fork server
             _EarlyServer.server = ForkServer(preloads)
             atexit.register(end_early)
 

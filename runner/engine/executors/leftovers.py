@@ -52,7 +52,7 @@ def clear_queues(results_dir: Path, drivers: Writers) -> None:
             clear_logs(sweep_dir / "logs")
         for queue in abandoned:
             shutil.rmtree(queue, ignore_errors=True)  # other processes may be removing it too
-    drivers.clear_away()
+    drivers.remove_dead_heartbeats()
 
 
 def clear_logs(logs: Path) -> None:

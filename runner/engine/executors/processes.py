@@ -20,7 +20,7 @@ from components.openai_server.limiter import Limiter
 from components.processes import end_with_parent
 from components.secrets.output import mask_output
 from components.threads import allot_threads, n_cores
-from runner.console.ending_signals import TERMINAL_SIGNALS, endings_deferred
+from runner.console.ending_signals import TERMINAL_SIGNALS, defer_ending_signals
 from runner.engine.executors.contexts import WorkerProcess, start_worker, warn_if_crowded
 from runner.engine.executors.fork_server import end_early
 from runner.engine.executors.local import ThisProcess
@@ -189,7 +189,7 @@ class _WorkerSlot:
 
     def start(self) -> None:
         self._pickled_stages.clear()
-        with endings_deferred(blocked_in_children=TERMINAL_SIGNALS):
+        with defer_ending_signals(blocked_in_children=TERMINAL_SIGNALS):
             self._process, self.tasks = start_worker(_work, self._start_with)
 
     def take(self, stage: AnyStage) -> None:
@@ -247,7 +247,7 @@ class _Processes(Workers):
                 self._idle.append(slot)
                 slot.start()
         except BaseException:
-            with endings_deferred():
+            with defer_ending_signals():
                 self.stop()
             raise
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from components.errors import ConfigError, MissingExtraError
 from components.openai_server.limiter import Limiter
-from runner.console.ending_signals import endings_deferred
+from runner.console.ending_signals import defer_ending_signals
 from runner.engine.executors.contexts import warn_if_crowded
 from runner.engine.executors.local import ThisProcess
 from runner.engine.executors.protocol import Executor, LostStage, Stages, StartPriority, Watch, Workers, defines_in_main
@@ -87,7 +87,7 @@ class _JoinedWorkers(Workers):
                     _join(executor.address, n_workers)
                 self._workers = RayWorkers(stages, store, limiter, n_workers, executor.resources)
         except BaseException:
-            with endings_deferred():
+            with defer_ending_signals():
                 self.stop()
             raise
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from components.errors import ComponentError, ConfigError
 from components.openai_server.limiter import Limiter
-from runner.console.ending_signals import endings_deferred
+from runner.console.ending_signals import defer_ending_signals
 from runner.engine.executors.protocol import LostStage, Stages, StartPriority, Workers
 from runner.engine.executors.ray_cluster_actors import Call, end_actor, start_actor
 from runner.engine.executors.ray_driver_actor import DriverActor, log_worker_lines
@@ -47,7 +47,7 @@ class RayWorkers(Workers):
             self._slots.open(stages, store, self._driver)
             self._start_first(self._slots.needed_resources(next(iter(stages.values()))))
         except BaseException:
-            with endings_deferred():
+            with defer_ending_signals():
                 self.stop()
             raise
 

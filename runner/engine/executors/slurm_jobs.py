@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from components.errors import ConfigError
-from runner.console.ending_signals import ENDINGS, TERMINAL_SIGNALS, endings_deferred
+from runner.console.ending_signals import ENDINGS, TERMINAL_SIGNALS, defer_ending_signals
 from runner.engine.executors import slurm_bootstrap
 from runner.engine.executors.slurm import Cluster, Slurm
 from runner.engine.executors.slurm_worker import Assignment
@@ -83,13 +83,13 @@ class Jobs:
         self._executor = submitit.AutoExecutor(folder=logs, cluster=settings.cluster.value)
         self._executor.update_parameters(**_parameters(settings))
 
-    def endings_deferred(self) -> AbstractContextManager[None]:
+    def defer_ending_signals(self) -> AbstractContextManager[None]:
         """Return a context for submitting or ending jobs.
 
         In it, signals to the process group do not stop `sbatch` and `scancel`. Local processes in place of jobs are
         ended by SIGTERM.
         """
-        return endings_deferred(blocked_in_children=TERMINAL_SIGNALS if self._is_local else ENDINGS)
+        return defer_ending_signals(blocked_in_children=TERMINAL_SIGNALS if self._is_local else ENDINGS)
 
     def submit(self, assignments: Sequence[Assignment]) -> list["SlurmJob"]:
         """Submit one job per assignment, all together. Raises ConfigError if Slurm refuses them."""

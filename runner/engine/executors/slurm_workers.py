@@ -114,7 +114,7 @@ class SlurmWorkers(Workers):
         for name in names:  # before the first lookup, because an NFS client remembers that a file was missing
             for ending in ("runs", "life"):
                 journal_path(self._folder, name, ending).touch()
-        with self._jobs.endings_deferred():
+        with self._jobs.defer_ending_signals():
             for name, job in zip(names, self._jobs.submit([self._assignment(name) for name in names]), strict=True):
                 self._workers[name] = _Worker(name, job, self._folder)
 
@@ -309,7 +309,7 @@ class SlurmWorkers(Workers):
         self._ended_jobs.append(worker.job)
 
     def stop(self) -> None:
-        with self._jobs.endings_deferred():  # a second Ctrl-C must not leave a job behind
+        with self._jobs.defer_ending_signals():  # a second Ctrl-C must not leave a job behind
             self._pulse.stop()
             for worker in list(self._workers.values()):
                 self._end(worker)

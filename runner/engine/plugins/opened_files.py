@@ -76,7 +76,7 @@ class OpenedFiles:
                 del names[name]
 
     @contextmanager
-    def identifying(self, cls: type) -> Iterator[None]:
+    def record_identified_files(self, cls: type) -> Iterator[None]:
         """Record the files that are opened meanwhile, in any thread, as identified by a class."""
         before, self._identifying = self._identifying, _name_class(cls)
         try:

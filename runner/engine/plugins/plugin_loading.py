@@ -23,7 +23,7 @@ from components.secrets.mask import mask_text
 from runner.console.own_packages import add_working_directory
 from runner.engine.plugins.files import SUFFIXES, SourceFile
 from runner.engine.plugins.opened_files import OpenedFiles
-from runner.engine.plugins.snapshot import OURS, Snapshot, is_users, take_snapshot
+from runner.engine.plugins.snapshot import OURS, Snapshot, is_user_package, take_snapshot
 from runner.engine.plugins.source_imports import top_level
 
 _STARTUP_S = 0.01
@@ -188,7 +188,7 @@ def opened_by_model(cls: type) -> set[str]:
 
 def identify_files(component: object, method: str) -> str:
     """Return the hash that a method of the component computes of its files. Keys cover its reads of these files."""
-    with _state.opened.identifying(type(component)):
+    with _state.opened.record_identified_files(type(component)):
         identify: Callable[[], str] = getattr(component, method)
         return identify()
 
@@ -472,7 +472,7 @@ class _Finder(MetaPathFinder):
         if not _state.are_edits_refused or not (importer := _importer()):
             return None
         spec = next(_specs(self, fullname, path, None), None)
-        if spec and spec.origin and spec.origin.endswith(SUFFIXES) and is_users(package):
+        if spec and spec.origin and spec.origin.endswith(SUFFIXES) and is_user_package(package):
             spec.loader = _RefusedLoader(importer, spec.origin)
             return spec
         return None

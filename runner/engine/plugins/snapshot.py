@@ -236,14 +236,14 @@ def _users_packages(files: Mapping[str, SourceFile], plugins: Collection[str], k
     """Return the top-level packages of user code that files import, without `known` ones."""
     mentioned = {name: mentioned_packages(file.text) for name, file in files.items() if file.text}
     new = set[str]().union(*mentioned.values()).difference(known)
-    users = {top for top in new if top in plugins or is_users(top)}
+    users = {top for top in new if top in plugins or is_user_package(top)}
     parsed = (files[name].imports(name).names for name, tops in mentioned.items() if tops & users)
     packages = {top_level(imported) for names in parsed for imported in names} & users
     is_computed = any(file.text and may_import_by_name(file.text) for file in files.values())
     return packages | (set(plugins).difference(known) if is_computed else set())
 
 
-def is_users(package: str) -> bool:
+def is_user_package(package: str) -> bool:
     """Return True for code that is neither ours, nor Python's, nor part of an installed distribution.
 
     A namespace package with one portion of the user's is the user's, and so is code that site-packages links to.

@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 
 from components.errors import ConfigError
-from components.fields import named_code
+from components.fields import field_code
 from components.json_value import Json
 from runner.console.own_packages import add_working_directory
 
@@ -101,7 +101,7 @@ def foreign_targets(node: Json, place: str, plugins: Sequence[str]) -> Iterator[
 def code_of_fields(node: Json, place: str) -> Iterator[str]:
     """Yield the code that fields of our components name in a configuration, with the path of the field.
 
-    See `components.fields.naming_code`. Imports only components of this project.
+    See `components.fields.code_metadata`. Imports only components of this project.
     """
     if isinstance(node, Mapping):
         yield from _code_of_component(node, place)
@@ -123,7 +123,7 @@ def _code_of_component(node: Mapping[str, Json], place: str) -> Iterator[str]:
         return
     for field in fields(cls) if is_dataclass(cls) else ():
         value = node.get(field.name, field.default)
-        if (runs := named_code(field)) and value:
+        if (runs := field_code(field)) and value:
             what = f"{runs} {value}" if isinstance(value, str) else runs
             yield f"{what} ({place}.{field.name})"
 

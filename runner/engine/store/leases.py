@@ -63,7 +63,7 @@ class Leases:
             self._remote.release(run_id)
             with suppress(OSError):  # the store was deleted, or the lease ends with this process
                 (self._folder / f"{run_id}.json").unlink()
-                self._writers.clear_away()
+                self._writers.remove_dead_heartbeats()
 
     def write(self, run_id: str, keys: Iterable[str] | None) -> None:
         """Write the keys that a run needs from now on, None for all. Raises StoreError if they cannot be written."""

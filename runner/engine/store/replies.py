@@ -176,7 +176,9 @@ class Replies:
             index.read_new(file)
             if n_new := max(index.n_damaged - n_before, 0):
                 log.warning(
-                    "%s: %s; requests are sent again where they are needed", self._folder / name, shown_damaged(n_new)
+                    "%s: %s; requests are sent again where they are needed",
+                    self._folder / name,
+                    format_damaged_lines(n_new),
                 )
             for key in [key for key in requested if key in index.places and key not in replies]:
                 start, length = index.places[key]
@@ -360,7 +362,7 @@ def _is_sound(line: bytes) -> bool:
     return line.endswith(b"\n") and bool(line == b"\n" or _body(line) or _reply(line))
 
 
-def shown_damaged(n_lines: int) -> str:
+def format_damaged_lines(n_lines: int) -> str:
     """Format a number of damaged lines."""
     return f"{n_lines} {'reply is' if n_lines == 1 else 'replies are'} incomplete or damaged"
 

@@ -3,7 +3,7 @@
 from runner.console.styled_text import count
 
 
-def shown_size(n_bytes: float) -> str:
+def format_size(n_bytes: float) -> str:
     """Return a size such as "3.5 MiB", in the largest unit up to GiB that does not exceed it."""
     for unit in ("B", "KiB", "MiB"):
         if n_bytes < 1024:
@@ -12,7 +12,7 @@ def shown_size(n_bytes: float) -> str:
     return f"{n_bytes:.1f} GiB"
 
 
-def shown_damage(n_results: int, n_damaged: int, is_removed: bool) -> str:
+def format_damage_summary(n_results: int, n_damaged: int, is_removed: bool) -> str:
     """Return the last line of `verify`: the number of results, the number of damaged ones, and whether they were
     removed.
     """

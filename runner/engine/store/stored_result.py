@@ -108,7 +108,7 @@ class StoredResult:
         return self.folder / file
 
     @contextmanager
-    def as_damage(self) -> Iterator[None]:
+    def decoding_errors(self) -> Iterator[None]:
         """Turn errors of decoding the parts into DamagedEntryError, so that the result is computed again.
 
         Their checksums are right, so another program wrote the parts, or a user changed them.

@@ -129,7 +129,7 @@ class Writers:
         except FileNotFoundError:
             return False
 
-    def clear_away(self) -> None:
+    def remove_dead_heartbeats(self) -> None:
         """Remove the heartbeat files of processes that have ended."""
         with suppress(FileNotFoundError):
             for path in self._folder.iterdir():

@@ -19,7 +19,7 @@ _STATE = "trainer_state.json"
 """The file of a checkpoint that the trainer writes last."""
 
 
-def make_trainer(settings: Settings, lessons: TrainingSets, checkpoints: Path) -> Any:
+def make_trainer(settings: Settings, training_sets: TrainingSets, checkpoints: Path) -> Any:
     """Return a trainer that has not started, with its initialized adapter. `device` and `dtype` of the settings are
     resolved.
     """
@@ -29,7 +29,7 @@ def make_trainer(settings: Settings, lessons: TrainingSets, checkpoints: Path) -
     from trl import SFTConfig, SFTTrainer
 
     set_seed(settings.seed)  # the adapter's initialization depends on the seed
-    tokenizer, validated = lessons.tokenizer, lessons.validated.rows
+    tokenizer, validated = training_sets.tokenizer, training_sets.validated.rows
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
     on_cpu = settings.device == "cpu"
@@ -64,7 +64,7 @@ def make_trainer(settings: Settings, lessons: TrainingSets, checkpoints: Path) -
     trainer = SFTTrainer(
         _network(settings),
         args=arguments,
-        train_dataset=Dataset.from_list(list(lessons.learned.rows)),
+        train_dataset=Dataset.from_list(list(training_sets.learned.rows)),
         eval_dataset=Dataset.from_list(list(validated)) if validated else None,
         processing_class=tokenizer,
         peft_config=LoraConfig(

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from components.errors import ConfigError, DataError
 from components.pretrained.dtype import Dtype
-from components.pretrained.model_folder import folder_hash, reading_files, torch_device
-from components.pretrained.package_logs import without_remarks
+from components.pretrained.model_folder import folder_hash, open_model_files, torch_device
+from components.pretrained.package_logs import hide_deprecation_warnings
 from runner.engine.store.locks import hold_lock
 from runner.labels.training.prepared_folder import read_manifest, read_pairs
 from runner.labels.training.trained_judge import CHECKPOINTS, Training, begin_training, finish
@@ -34,11 +34,11 @@ def train(settings: Settings, data: Path, folder: Path, *, strict: bool) -> Trai
     manifest = read_manifest(data)
     device = torch_device(settings.device)
     settings = replace(settings, device=device, dtype=settings.dtype or _default_dtype(device))
-    lessons = _lessons(settings, data)
-    if lessons.too_long and strict:
+    training_sets = _build_training_sets(settings, data)
+    if training_sets.too_long and strict:
         raise ConfigError(
-            f"--strict: {len(lessons.too_long)} pairs are longer than the model's window or --max-length, e.g. "
-            f"{lessons.too_long[0]}"
+            f"--strict: {len(training_sets.too_long)} pairs are longer than the model's window or --max-length, e.g. "
+            f"{training_sets.too_long[0]}"
         )
     full_settings = {
         **asdict(settings),
@@ -49,17 +49,17 @@ def train(settings: Settings, data: Path, folder: Path, *, strict: bool) -> Trai
     folder = folder.resolve()
     if ended := begin_training(folder, full_settings):
         return ended
-    with hold_lock(folder / CHECKPOINTS / ".lock", "training this judge"), without_remarks():
+    with hold_lock(folder / CHECKPOINTS / ".lock", "training this judge"), hide_deprecation_warnings():
         if ended := begin_training(folder, full_settings):
             return ended  # the process that held the lock has trained the judge
-        trainer = make_trainer(settings, lessons, folder / CHECKPOINTS)
+        trainer = make_trainer(settings, training_sets, folder / CHECKPOINTS)
         run(trainer, folder / CHECKPOINTS, settings.micro_batch_size)
         saved = save_adapter(trainer, folder / ".adapter")
         losses = _losses(trainer.state.log_history)
         training = Training(
             settings=full_settings,
-            n_pairs={"train": len(lessons.learned.rows), "validation": len(lessons.validated.rows)},
-            too_long=lessons.too_long,
+            n_pairs={"train": len(training_sets.learned.rows), "validation": len(training_sets.validated.rows)},
+            too_long=training_sets.too_long,
             losses=losses,
             kept=_best_epoch(losses),
             adapter_sha256=hashlib.sha256((saved / _WEIGHTS).read_bytes()).hexdigest(),
@@ -76,9 +76,9 @@ def _default_dtype(device: str) -> Dtype:
     return Dtype.BFLOAT16 if is_fit else Dtype.FLOAT32
 
 
-def _lessons(settings: Settings, data: Path) -> TrainingSets:
+def _build_training_sets(settings: Settings, data: Path) -> TrainingSets:
     """Return the pairs as tokens of the model."""
-    with reading_files(settings.model, settings.revision) as name:
+    with open_model_files(settings.model, settings.revision) as name:
         from transformers import AutoConfig, AutoTokenizer
 
         tokenizer = AutoTokenizer.from_pretrained(name, revision=settings.revision or None)

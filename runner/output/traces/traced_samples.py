@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from components.json_value import Json
 from components.records import ScoreState
-from runner.output.standings import Standings
+from runner.output.standings import RankedCells
 from runner.results import OK, CellResult, larger_is_better, read_samples
 
 _MAX_TIED_CELLS = 2
@@ -17,7 +17,7 @@ _GROUPS = ("subset", "topic", "task")
 _NO_ANSWER = {ScoreState.ANSWER_ERROR.value, ScoreState.FAILED.value}
 
 
-def traced_cells(standings: Standings, baseline_id: str) -> list[CellResult]:
+def traced_cells(standings: RankedCells, baseline_id: str) -> list[CellResult]:
     """Return the cell to take, the baseline, and up to two more cells that may be the best. Failed cells are left out.
 
     Tied cells with a distinct value of the headline metric come first: two cells with equal values differ less.

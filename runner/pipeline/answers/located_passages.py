@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from components.gold_places import SpansOfSamples
+from components.gold_places import SampleSpans
 from components.pipelines.reply import stored_replies
 from components.records import Answer, Documents
 from components.text.passage_search import SoughtPassage, locate_passages
@@ -34,7 +34,7 @@ class PassagePositions:
     end: NDArray[np.int32]
     is_exact: NDArray[np.bool_]
 
-    def of_samples(self) -> list[list[Span | None]]:
+    def spans_by_sample(self) -> list[list[Span | None]]:
         """Return the span of each passage of each sample, None for a passage that is not in the corpus."""
         rows = zip(self.document.tolist(), self.start.tolist(), self.end.tolist(), strict=True)
         spans = [None if row[0] < 0 else row for row in rows]
@@ -50,11 +50,11 @@ class PassagePositions:
         """The rank of each passage among all passages of its sample, from 1."""
         return np.arange(len(self.document)) - self.offsets[self.sample] + 1
 
-    def found(self) -> SpansOfSamples:
+    def found(self) -> SampleSpans:
         """Return the passages that are in the corpus."""
         is_found = self.document >= 0
         columns = (self.sample, self.document, self.start, self.end)
-        return SpansOfSamples(*(column[is_found].astype(np.int64) for column in columns))
+        return SampleSpans(*(column[is_found].astype(np.int64) for column in columns))
 
 
 class LocatedPassages(Stage[PassagePositions], kind="located_passages", version=1, work=Work.BENCHMARK):

@@ -186,7 +186,7 @@ class RevisedPart(StageGroup):
     revised: Revised
     first: Stage[Sequence[Answer]]
 
-    def of_samples(self, run: Run) -> dict[str, Revision]:
+    def revisions_by_sample(self, run: Run) -> dict[str, Revision]:
         """Return the revisions by the ids of their samples."""
         revised = run.read(self.revised)
         parts = zip(run.read(self.first), revised.checks, revised.answers, strict=True)
@@ -208,7 +208,7 @@ def revised_part(
 
 def read_revisions(run: Run, parts: Sequence[RevisedPart]) -> dict[str, Revision]:
     """Return the revisions of all parts by the ids of their samples."""
-    return {sample_id: revision for part in parts for sample_id, revision in part.of_samples(run).items()}
+    return {sample_id: revision for part in parts for sample_id, revision in part.revisions_by_sample(run).items()}
 
 
 def revision_columns(run: Run, parts: Sequence[RevisedPart], samples: Sequence[Sample]) -> dict[str, pa.Array]:

@@ -24,7 +24,7 @@ GRAPH = "graph"
 
 
 @dataclass(frozen=True)
-class ReadFacts:
+class ExtractedFacts:
     """The facts of all chunks as columns: chunk `chunk[i]` states the i-th fact, int32, non-decreasing.
 
     `n_left_out` counts the entries of replies that are not facts. `replies` and `usage` count the requests (see
@@ -41,8 +41,8 @@ class ReadFacts:
     usage: Mapping[str, int | None]
 
 
-class AskedFacts(
-    Stage[ReadFacts],
+class LLMFacts(
+    Stage[ExtractedFacts],
     kind="asked_facts",
     display_name="facts by a language model",
     version=1,
@@ -51,7 +51,7 @@ class AskedFacts(
 ):
     """The facts of each chunk, read by a language model. A chunk without a readable reply has none."""
 
-    codec = Columns(ReadFacts)
+    codec = Columns(ExtractedFacts)
 
     extractor: FactReader
     chunks: ChunkPassages
@@ -65,13 +65,13 @@ class AskedFacts(
         """
         return self.n_documents
 
-    def make(self, run: Run) -> ReadFacts:
+    def make(self, run: Run) -> ExtractedFacts:
         """Request the facts of every chunk."""
         chunks = self.chunks.read(run)
         ask = run.ask(self.extractor.llm, PURPOSE)
         outcomes = _validate_facts(self.extractor.read_facts(chunks, ask), len(chunks), self.extractor)
         facts = [(chunk, fact) for chunk, outcome in enumerate(outcomes) for fact in outcome.facts]
-        return ReadFacts(
+        return ExtractedFacts(
             np.array([chunk for chunk, _ in facts], dtype=np.int32),
             [fact.subject for _, fact in facts],
             [fact.relation for _, fact in facts],
@@ -105,7 +105,7 @@ class DistinctFacts(Stage[FactTable], kind="fact_table", display_name="distinct 
 
     codec = Columns(FactTable)
 
-    facts: AskedFacts
+    facts: LLMFacts
 
     def make(self, run: Run) -> FactTable:
         """Join equal facts and equal phrases."""
@@ -114,7 +114,7 @@ class DistinctFacts(Stage[FactTable], kind="fact_table", display_name="distinct 
         return fact_table(((chunk, Fact(*parts)) for chunk, *parts in columns), facts.n_chunks)
 
 
-def fact_counts(run: Run, stages: Sequence[AskedFacts]) -> dict[str, ReplyCounts]:
+def fact_counts(run: Run, stages: Sequence[LLMFacts]) -> dict[str, ReplyCounts]:
     """Return the counts of facts by a language model under GRAPH, or {} if no model found facts."""
     return step_counts(GRAPH, map(run.read, stages))
 

@@ -54,7 +54,7 @@ class WrittenHeaders:
     usage: Mapping[str, int | None]
 
 
-class AskedHeaders(
+class LLMHeaders(
     Stage[WrittenHeaders],
     kind="asked_headers",
     display_name="headers by a language model",
@@ -99,7 +99,7 @@ def _validate_headers(headers: Sequence[str], n_chunks: int, writer: object) -> 
     return list(headers)
 
 
-AnyHeaders = ChunkHeaders | AskedHeaders
+AnyHeaders = ChunkHeaders | LLMHeaders
 
 
 class HeadedCorpus(Stage[Documents], kind="headed_corpus", version=1):
@@ -147,7 +147,7 @@ class HeadedChunks(Stage[Spans], kind="headed_chunks", version=1):
 def _header_texts(run: Run, headers: Sequence[AnyHeaders]) -> Iterator[str]:
     """Yield the text above each chunk: the headers of all writers, one per line."""
     headers_by_writer = [
-        run.read(stage).headers if isinstance(stage, AskedHeaders) else run.read(stage) for stage in headers
+        run.read(stage).headers if isinstance(stage, LLMHeaders) else run.read(stage) for stage in headers
     ]
     for chunk_headers in zip(*headers_by_writer, strict=True):
         yield "".join(f"{header}{_LINE_END}" for header in chunk_headers if header.strip())
@@ -172,17 +172,17 @@ def add_headers(header: Header, data: Data, chunks: Stage[Spans]) -> SearchedTex
 
 def _headers(writer: HeaderWriter | AskingHeaderWriter, data: Data, chunks: Stage[Spans]) -> AnyHeaders:
     if isinstance(writer, AskingHeaderWriter):
-        return AskedHeaders(writer, data.corpus, chunks, data.n_documents)
+        return LLMHeaders(writer, data.corpus, chunks, data.n_documents)
     return ChunkHeaders(writer, data.corpus, chunks)
 
 
-def asked_headers(searched: SearchedTexts) -> tuple[AskedHeaders, ...]:
+def asked_headers(searched: SearchedTexts) -> tuple[LLMHeaders, ...]:
     """Return the stages that requested headers of these chunks from a language model."""
     stages = searched.chunks.headers if isinstance(searched.chunks, HeadedChunks) else ()
-    return tuple(stage for stage in stages if isinstance(stage, AskedHeaders))
+    return tuple(stage for stage in stages if isinstance(stage, LLMHeaders))
 
 
-def header_counts(run: Run, stages: Sequence[AskedHeaders]) -> dict[str, ReplyCounts]:
+def header_counts(run: Run, stages: Sequence[LLMHeaders]) -> dict[str, ReplyCounts]:
     """Return the counts of headers by a language model under HEADER, or {} if no model wrote headers."""
     return step_counts(HEADER, map(run.read, stages))
 

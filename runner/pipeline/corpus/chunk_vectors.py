@@ -81,7 +81,7 @@ class ChunkVectors(Stage[Vectors], kind="vectors", display_name="vectors of chun
 
         So a corpus that is divided differently requests no text twice.
         """
-        return (_received_place(self.state), self.joined_by) if self.joined_by else None
+        return (_received_key(self.state), self.joined_by) if self.joined_by else None
 
     def make(self, run: Run) -> Vectors:
         """Embed block by block. An interrupted run resumes after the last complete block."""
@@ -200,7 +200,7 @@ class JoinedVectors(Stage[Vectors], kind="joined_vectors", display_name="joined 
     @property
     def shared_received(self) -> tuple[str, str]:
         """Place and key of vectors received for the blocks."""
-        return _received_place(self.state), self.key
+        return _received_key(self.state), self.key
 
     def make(self, run: Run) -> Vectors:
         """Write the vectors of all blocks into one file, in the order of the chunks."""
@@ -219,7 +219,7 @@ class JoinedVectors(Stage[Vectors], kind="joined_vectors", display_name="joined 
         return scattered_blocks(run.workspace / "vectors.npy", len(spans), filled)
 
 
-def _received_place(state: FittedEmbedder) -> str:
+def _received_key(state: FittedEmbedder) -> str:
     """Return the key of the folder of vectors received for the same model and parameters, for any corpus."""
     return hash_description(["received", state.key])
 

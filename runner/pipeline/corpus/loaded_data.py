@@ -137,7 +137,7 @@ class SourceCodec:
         return SourceDocuments(read_documents(parts), parts["counts"])
 
 
-class ReadSource(Stage[SourceDocuments], kind="source", version=1, work=Work.BENCHMARK):
+class LoadedSource(Stage[SourceDocuments], kind="source", version=1, work=Work.BENCHMARK):
     """The documents of a data set with a separate source. They are read once for all questions about them."""
 
     codec = SourceCodec()
@@ -159,7 +159,7 @@ class LoadedBenchmark(Stage[Benchmark], kind="data", version=10, work=Work.BENCH
 
     dataset: Dataset
     fingerprint: str
-    sources: tuple[ReadSource, ...] = ()
+    sources: tuple[LoadedSource, ...] = ()
 
     def make(self, run: Run) -> Benchmark:
         """Load the data set. Raises DataError for errors in the files, and for files that change during the load."""
@@ -280,7 +280,7 @@ def load_data(
     returns something else.
     """
     source = separate_source(dataset)
-    sources = (ReadSource(source, identify_files(source, "fingerprint")),) if source else ()
+    sources = (LoadedSource(source, identify_files(source, "fingerprint")),) if source else ()
     loaded = LoadedBenchmark(dataset, identify_files(dataset, "fingerprint"), sources)
     discard(outdated_stages((*sources, loaded), fresh, store), store)
     if store.find(loaded.kind, loaded.key) is None:

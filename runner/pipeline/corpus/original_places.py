@@ -20,7 +20,7 @@ from runner.pipeline.corpus.loaded_data import Samples, SamplesCodec, SampleSet
 from runner.pipeline.corpus.refined_corpora import Refined
 
 
-class OriginalPlaces(Stage[ChunkOrigins], kind="original_places", version=1, work=Work.BENCHMARK):
+class OriginalSpans(Stage[ChunkOrigins], kind="original_places", version=1, work=Work.BENCHMARK):
     """Origins of the chunks of a refined corpus in the original texts, one row per span."""
 
     codec = Columns(ChunkOrigins)
@@ -42,7 +42,7 @@ class OriginalHits(Stage[Hits], kind="original_hits", version=1, work=Work.BENCH
     codec = Columns(Hits)
 
     hits: Stage[Hits]
-    places: OriginalPlaces
+    places: OriginalSpans
 
     def make(self, run: Run) -> Hits:
         """Replace each hit with its original spans."""
@@ -58,7 +58,7 @@ class OriginalContext(Stage[Context], kind="original_context", version=1, work=W
     codec = Columns(Context)
 
     context: Stage[Context]
-    places: OriginalPlaces
+    places: OriginalSpans
 
     def make(self, run: Run) -> Context:
         """Replace each chunk with its original spans."""
@@ -154,7 +154,7 @@ def ranking_in_original(
     """Return chunks and hits for metrics, unchanged without refinements."""
     if not refined:
         return chunks, hits
-    places = OriginalPlaces(chunks, refined)
+    places = OriginalSpans(chunks, refined)
     return places, OriginalHits(hits, places)
 
 
@@ -169,5 +169,5 @@ def map_to_original(
 def _read_in_original(refined: tuple[Refined, ...], read_places: ReadPlaces) -> ReadPlaces:
     if not refined:
         return read_places
-    places = OriginalPlaces(read_places.spans, refined)
+    places = OriginalSpans(read_places.spans, refined)
     return ReadPlaces(places, OriginalContext(read_places.context, places))

@@ -110,27 +110,27 @@ def _build_refined(
 
 
 @dataclass(frozen=True)
-class AskedDocuments(RefinedDocuments):
+class LLMDocuments(RefinedDocuments):
     """Documents by a language model, with the counts of replies by document (see `reply_counts`) and their usage."""
 
     replies: Mapping[str, Json] = field(kw_only=True)
     usage: Mapping[str, int | None] = field(kw_only=True)
 
 
-class AskedCorpusCodec:
+class LLMCorpusCodec:
     """Stores a refined corpus as `RefinedCorpusCodec` does, with replies and usage as JSON."""
 
-    def encode(self, result: AskedDocuments) -> Parts:
+    def encode(self, result: LLMDocuments) -> Parts:
         counts = {"replies": dict(result.replies), "usage": dict(result.usage)}
         return {**RefinedCorpusCodec().encode(result), **counts}
 
-    def decode(self, parts: Parts) -> AskedDocuments:
+    def decode(self, parts: Parts) -> LLMDocuments:
         refined = RefinedCorpusCodec().decode(parts)
-        return AskedDocuments(**vars(refined), replies=parts["replies"], usage=parts["usage"])
+        return LLMDocuments(**vars(refined), replies=parts["replies"], usage=parts["usage"])
 
 
-class AskedCorpus(
-    Stage[AskedDocuments],
+class LLMCorpus(
+    Stage[LLMDocuments],
     kind="asked_corpus",
     display_name="documents by a language model",
     version=1,
@@ -139,7 +139,7 @@ class AskedCorpus(
 ):
     """One refinement of the documents by a language model."""
 
-    codec = AskedCorpusCodec()
+    codec = LLMCorpusCodec()
 
     refinement: AskingRefinement
     corpus: Stage[Documents]
@@ -150,15 +150,15 @@ class AskedCorpus(
         """Number of requests: at most one per document."""
         return self.n_documents
 
-    def make(self, run: Run) -> AskedDocuments:
+    def make(self, run: Run) -> LLMDocuments:
         documents = run.read(self.corpus)
         ask = run.ask(self.refinement.llm, PURPOSE)
         refined, outcomes = self.refinement.refine_by_asking(documents, ask)
         refined = _validate_refinement(refined, documents, self.refinement)
-        return AskedDocuments(**vars(refined), replies=reply_counts(outcomes, len(outcomes)), usage=dict(ask.usage))
+        return LLMDocuments(**vars(refined), replies=reply_counts(outcomes, len(outcomes)), usage=dict(ask.usage))
 
 
-Refined = RefinedCorpus | AskedCorpus
+Refined = RefinedCorpus | LLMCorpus
 
 
 def refined_corpora(refiner: Refiner, data: Data) -> tuple[Refined, ...]:
@@ -168,7 +168,7 @@ def refined_corpora(refiner: Refiner, data: Data) -> tuple[Refined, ...]:
     stages: list[Refined] = []
     for step in refiner.steps:
         if isinstance(step, AskingRefinement):
-            stages.append(AskedCorpus(step, corpus, data.n_documents))
+            stages.append(LLMCorpus(step, corpus, data.n_documents))
         else:
             stages.append(RefinedCorpus(step, corpus, prefixes))
         corpus = stages[-1]
@@ -222,12 +222,12 @@ def refiner_reports(
     return (RefinerReport(refined, samples, gold),) if refined else ()
 
 
-def asking_corpora(refined: Sequence[Refined]) -> tuple[AskedCorpus, ...]:
+def llm_corpora(refined: Sequence[Refined]) -> tuple[LLMCorpus, ...]:
     """Return the refinements that send requests to a language model."""
-    return tuple(stage for stage in refined if isinstance(stage, AskedCorpus))
+    return tuple(stage for stage in refined if isinstance(stage, LLMCorpus))
 
 
-def refiner_counts(run: Run, asking: Sequence[AskedCorpus]) -> dict[str, ReplyCounts]:
+def refiner_counts(run: Run, asking: Sequence[LLMCorpus]) -> dict[str, ReplyCounts]:
     """Return the counts of refinements by a language model under REFINER, or {} if no model refined texts."""
     return step_counts(REFINER, map(run.read, asking))
 

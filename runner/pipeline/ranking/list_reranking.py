@@ -33,7 +33,7 @@ class HitOrders:
     usage: Mapping[str, int | None]
 
 
-class AskedHitOrders(
+class LLMHitOrders(
     Stage[HitOrders],
     kind="hit_orders",
     display_name="reranking by a language model",
@@ -91,7 +91,7 @@ class ReorderedHits(Stage[Hits], kind="reordered_hits", display_name="reranked h
     codec = Columns(Hits)
 
     hits: Stage[Hits]
-    orders: AskedHitOrders
+    orders: LLMHitOrders
 
     def make(self, run: Run) -> Hits:
         chunks, places = run.read(self.hits).chunk, run.read(self.orders).places
@@ -108,7 +108,7 @@ A step of a cascade is "reranker/<step>".
 """
 
 
-def asked_orders(rankings: Mapping[str, Stage[Hits]]) -> dict[str, AskedHitOrders]:
+def llm_hit_orders(rankings: Mapping[str, Stage[Hits]]) -> dict[str, LLMHitOrders]:
     """Return the stages that requested an order from a language model, by name of the ranking."""
     return {name: hits.orders for name, hits in rankings.items() if isinstance(hits, ReorderedHits)}
 

@@ -23,7 +23,7 @@ from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.corpus.server_requests import max_reranking_requests, reranking_requests
 from runner.pipeline.corpus.sub_corpora import SubCorpora
 from runner.pipeline.corpus.text_passages import ChunkPassages, QueryPassages, corpus_terms, query_terms
-from runner.pipeline.ranking.list_reranking import AskedHitOrders, ReorderedHits, require_one_query_each
+from runner.pipeline.ranking.list_reranking import LLMHitOrders, ReorderedHits, require_one_query_each
 from runner.pipeline.search.arm_search import encoded_chunks, encoded_queries
 
 
@@ -163,7 +163,7 @@ def reranked_hits(
         return hits
     if isinstance(reranker, ListReranker):
         texts = QueryPassages(queries), ChunkPassages(data.corpus, chunks)
-        return ReorderedHits(hits, AskedHitOrders(reranker, hits, *texts, data.n_samples, n_hits))
+        return ReorderedHits(hits, LLMHitOrders(reranker, hits, *texts, data.n_samples, n_hits))
     return RerankedHits(
         reranker,
         hits,

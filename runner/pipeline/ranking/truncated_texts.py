@@ -111,7 +111,7 @@ def _truncation_counts(n_tokens: NDArray[np.int64], limit: int) -> dict[str, int
     }
 
 
-def cut_for_rerankers(rankings: Iterable[Stage[Hits]]) -> Iterator[TruncatedPairs | TruncatedTexts]:
+def truncated_for_rerankers(rankings: Iterable[Stage[Hits]]) -> Iterator[TruncatedPairs | TruncatedTexts]:
     """Yield the stages that count truncated texts, for each ranking whose reranker reads tokens.
 
     They count pairs if the reranker reads a query and a chunk together, else chunks and queries.

@@ -31,7 +31,7 @@ from runner.pipeline.search.graph_search import graph_hits
 from runner.pipeline.search.searching import Search
 from runner.pipeline.search.sparse_search import sparse_hits, without_alarm
 from runner.pipeline.search.token_vectors import ChunkTokenVectors, QueryTokenVectors
-from runner.pipeline.search.weighed_texts import WeighedChunks, WeighedQueries
+from runner.pipeline.search.weighed_texts import SparseChunkVectors, SparseQueryVectors
 
 
 def hits_of_arm(
@@ -63,9 +63,9 @@ def _encoded_hits(
     corpora = sub_corpora.sub_corpora(data, chunks)
     searched = sub_corpora.add_query_rows(corpora, queries, data.samples)
     if isinstance(arm, EncodedSparseArm) and isinstance(arm.encoder, TokenWeigher):
-        weighed = WeighedChunks(arm.encoder, ChunkPassages(data.corpus, chunks))
+        weighed = SparseChunkVectors(arm.encoder, ChunkPassages(data.corpus, chunks))
         index = BuiltTokenIndex(arm.token_index, weighed, corpora)
-        weighed_queries = WeighedQueries(arm.encoder, QueryPassages(queries))
+        weighed_queries = SparseQueryVectors(arm.encoder, QueryPassages(queries))
         return TokenHits(depth, arm.token_index, index, weighed_queries, searched)
     if isinstance(arm, EncodedDenseArm | EncodedSparseArm):
         assert isinstance(arm.encoder, ThreeWayEncoder), "the fields of arms have these types"

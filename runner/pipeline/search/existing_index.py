@@ -48,7 +48,7 @@ class IndexReplies:
         return [hits[first:last] for first, last in zip(self.offsets[:-1], self.offsets[1:], strict=True)]
 
 
-class AskedIndex(
+class ExternalIndexReplies(
     Stage[IndexReplies], kind="asked_index", display_name="search in an existing index", version=1, work=Work.PER_QUERY
 ):
     """The hits of an index outside the store for all queries."""
@@ -104,7 +104,7 @@ def _problem(rankings: Sequence[Sequence[IndexedText]], n_queries: int, depth: i
 
 
 @dataclass(frozen=True)
-class PlacesOfHits:
+class HitSpans:
     """The distinct hits of an index with a text, in the order in which they were found, and their places.
 
     `texts` has the columns of `IndexedText`. `document`, `start` and `end`, int32, are the place in the corpus; -1 for
@@ -128,15 +128,15 @@ class PlacesOfHits:
         return rows
 
 
-class LocatedHits(Stage[PlacesOfHits], kind="located_hits", version=1, work=Work.BENCHMARK):
+class LocatedHits(Stage[HitSpans], kind="located_hits", version=1, work=Work.BENCHMARK):
     """The hits of an index, located in the corpus."""
 
-    codec = Columns(PlacesOfHits)
+    codec = Columns(HitSpans)
 
     corpus: Stage[Documents]
-    replies: tuple[AskedIndex, ...]
+    replies: tuple[ExternalIndexReplies, ...]
 
-    def make(self, run: Run) -> PlacesOfHits:
+    def make(self, run: Run) -> HitSpans:
         """Search the corpus for each distinct text."""
         hits = [hit for stage in self.replies for ranking in run.read(stage).hits_by_query() for hit in ranking]
         distinct = list(dict.fromkeys(hit for hit in hits if hit.text.strip()))
@@ -144,7 +144,7 @@ class LocatedHits(Stage[PlacesOfHits], kind="located_hits", version=1, work=Work
         places = locate_passages(sought, run.read(self.corpus))
         rows = np.array([place[:3] if place else (-1, -1, -1) for place in places], np.int32).reshape(-1, 3)
         columns = {name: [getattr(hit, name) for hit in distinct] for name in ("text", "id", "document")}
-        return PlacesOfHits(
+        return HitSpans(
             pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()}),
             np.ascontiguousarray(rows[:, 0]),
             np.ascontiguousarray(rows[:, 1]),
@@ -198,7 +198,7 @@ class IndexedHits(Stage[Hits], kind="indexed_hits", version=1, work=Work.PER_QUE
 
     corpus: Stage[Documents]
     places: LocatedHits
-    replies: AskedIndex
+    replies: ExternalIndexReplies
     chunks: IndexedChunks
 
     def make(self, run: Run) -> Hits:
@@ -280,10 +280,10 @@ def index_search(arm: ExistingIndexArm, depth: int, data: Data, queries: Sequenc
     return IndexSearch(replace(data, corpus=corpus), chunks, places, hits)
 
 
-def _index_replies(arm: ExistingIndexArm, depth: int, data: Data, queries: Stage[Queries]) -> AskedIndex:
+def _index_replies(arm: ExistingIndexArm, depth: int, data: Data, queries: Stage[Queries]) -> ExternalIndexReplies:
     embedder = arm.embedder
     if embedder is None or not arm.reads_vectors:
-        return AskedIndex(arm, depth, QueryPassages(queries), ())
+        return ExternalIndexReplies(arm, depth, QueryPassages(queries), ())
     passages = QueryPassages(queries, query_terms(embedder.tokenizer, queries, data))
     vectors = QueryVectors(embedder, passages, fitted_embedder(embedder, data))
-    return AskedIndex(arm, depth, passages, (vectors,))
+    return ExternalIndexReplies(arm, depth, passages, (vectors,))

@@ -23,7 +23,7 @@ EXPANDER = "expander"
 
 
 @dataclass(frozen=True)
-class JoinedAskedQueries(Queries):
+class JoinedLLMQueries(Queries):
     """Queries by a language model, with the counts of replies by sample (see `reply_counts`) and their usage.
 
     A sample without a readable reply is searched for by its question.
@@ -33,8 +33,8 @@ class JoinedAskedQueries(Queries):
     usage: Mapping[str, int | None]
 
 
-class AskedQueries(
-    Stage[JoinedAskedQueries],
+class LLMQueries(
+    Stage[JoinedLLMQueries],
     kind="asked_queries",
     display_name="queries by a language model",
     version=1,
@@ -44,7 +44,7 @@ class AskedQueries(
 ):
     """The queries that a language model writes for all samples. Cells with the same variant share them."""
 
-    codec = Columns(JoinedAskedQueries)
+    codec = Columns(JoinedLLMQueries)
 
     variant: AskedVariant
     samples: Samples
@@ -55,7 +55,7 @@ class AskedQueries(
         """Number of requests: at most one per sample."""
         return self.n_samples
 
-    def make(self, run: Run) -> JoinedAskedQueries:
+    def make(self, run: Run) -> JoinedLLMQueries:
         """Send the requests. Raises ComponentError if some sample has no query."""
         samples = run.read(self.samples).samples
         ask = run.ask(self.variant.llm, PURPOSE)
@@ -64,7 +64,7 @@ class AskedQueries(
             raise broken_contract(self.variant, "returned something other than a list of Expansion, one per sample")
         queries = join_queries(self.variant, [expansion.queries for expansion in written], len(samples))
         replies = reply_counts(written, sum(expansion.is_asked for expansion in written))
-        return JoinedAskedQueries(queries.texts, queries.sample, replies, dict(ask.usage))
+        return JoinedLLMQueries(queries.texts, queries.sample, replies, dict(ask.usage))
 
 
 def searched_queries(expander: Expander, data: Data) -> tuple[Stage[Queries], ...]:
@@ -98,13 +98,13 @@ def gives_one_query(expander: Expander) -> bool:
 
 def _queries(variant: AnyVariant, data: Data) -> Stage[Queries]:
     if isinstance(variant, AskedVariant):
-        return AskedQueries(variant, data.samples, data.n_samples)
+        return LLMQueries(variant, data.samples, data.n_samples)
     return SampleQueries(variant, data.samples)
 
 
 def expander_counts(run: Run, queries: Iterable[Stage[Queries]]) -> dict[str, ReplyCounts]:
     """Return the counts of queries by a language model under EXPANDER, or {} if no model wrote queries."""
-    return step_counts(EXPANDER, [run.read(stage) for stage in queries if isinstance(stage, AskedQueries)])
+    return step_counts(EXPANDER, [run.read(stage) for stage in queries if isinstance(stage, LLMQueries)])
 
 
 def expander_problems(expander: Expander) -> list[str]:

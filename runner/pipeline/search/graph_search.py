@@ -24,7 +24,7 @@ from runner.engine.stage import AnyStage, ServerRequests, Stage, StageGroup, Wor
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus import sub_corpora
 from runner.pipeline.corpus.checked_arrays import Embedded, validate_arrays, validate_vectors
-from runner.pipeline.corpus.chunk_facts import GRAPH, AskedFacts, DistinctFacts, fact_counts
+from runner.pipeline.corpus.chunk_facts import GRAPH, DistinctFacts, LLMFacts, fact_counts
 from runner.pipeline.corpus.chunk_vectors import (
     Vectors,
     chunk_vectors,
@@ -164,7 +164,7 @@ class GraphReport(StepReport):
         return [stage for graph in self.graphs for stage in (graph.table, graph.table.facts)]
 
     @property
-    def _fact_stages(self) -> list[AskedFacts]:
+    def _fact_stages(self) -> list[LLMFacts]:
         return list({graph.table.facts.key: graph.table.facts for graph in self.graphs}.values())
 
     def count_replies(self, run: Run) -> dict[str, ReplyCounts]:
@@ -219,7 +219,7 @@ def graph_hits(arm: GraphArm, data: Data, chunks: Stage[Spans], queries: Stage[Q
 
 
 def _built_graph(arm: GraphArm, data: Data, chunks: Stage[Spans]) -> FactGraph:
-    table = DistinctFacts(AskedFacts(arm.extractor, ChunkPassages(data.corpus, chunks), data.n_documents))
+    table = DistinctFacts(LLMFacts(arm.extractor, ChunkPassages(data.corpus, chunks), data.n_documents))
     texts = FactTexts(table, are_phrases=True, terms=corpus_terms(arm.embedder.tokenizer, data))
     phrases = FactVectors(arm.embedder, texts, fitted_embedder(arm.embedder, data))
     return FactGraph(arm.graph.as_built, table, phrases, sub_corpora.sub_corpora(data, chunks))

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from components.gold_places import GoldPieces, GoldPlaces, SpansOfSamples
+from components.gold_places import GoldLocator, GoldPieces, SampleSpans
 from components.records import ChunkOrigins, Context, Hits, Sample, Spans
 from runner.pipeline.corpus.listed_documents import DocumentList
 
@@ -112,9 +112,9 @@ def retrieved_column(
     return table.lists(pa.StructArray.from_arrays(list(columns.values()), names=list(columns)), table.row)
 
 
-def build_spans(rows: NDArray[np.int64], places: NDArray[np.int64], chunks: Spans) -> SpansOfSamples:
+def build_spans(rows: NDArray[np.int64], places: NDArray[np.int64], chunks: Spans) -> SampleSpans:
     """Return the chunks as spans of the samples in `rows`."""
-    return SpansOfSamples(
+    return SampleSpans(
         rows,
         chunks.document[places].astype(np.int64),
         chunks.start[places].astype(np.int64),
@@ -127,7 +127,7 @@ class GoldColumns:
     """Gold of samples in the hits of a `table` and in the contexts."""
 
     samples: Sequence[Sample]
-    places: GoldPlaces
+    places: GoldLocator
     table: HitTable
     hit_pieces: GoldPieces
     context_pieces: GoldPieces
@@ -170,7 +170,7 @@ class GoldColumns:
 
 
 def gold_columns(
-    samples: Sequence[Sample], places: GoldPlaces, table: HitTable, chunks: Spans, context: Context
+    samples: Sequence[Sample], places: GoldLocator, table: HitTable, chunks: Spans, context: Context
 ) -> GoldColumns:
     """Return the gold in hits and contexts, which are given as spans."""
     row, column = np.nonzero(context.chunk >= 0)

@@ -19,7 +19,7 @@ from components.asking.templates import questions_by_line
 from components.fields import runtime_only
 from components.forensics.stages import THETA
 from components.gold_copies import GoldCopies
-from components.gold_places import GoldPlaces, SpansOfSamples
+from components.gold_places import GoldLocator, SampleSpans
 from components.json_value import Json
 from components.protocols import AnyIteration, IterativeSearch, Retriever
 from components.records import Documents, Hits, NextSearch, Passage, Queries, Sample, SearchTrail, Spans, SpanTexts
@@ -268,7 +268,7 @@ class PlacesOfSearch(StageGroup):
     chunks: Stage[Spans]
     hits: Stage[Hits]
 
-    def spans(self, run: Run) -> SpansOfSamples:
+    def spans(self, run: Run) -> SampleSpans:
         """Return the hits as spans of the samples."""
         chunks = run.read(self.chunks)
         table = hit_table(run.read(self.hits), chunks)
@@ -340,12 +340,12 @@ class IterationReport(StepReport):
         """Return per search which units of gold the passages up to that search contain, and those before do not."""
         listed = run.read(self.listing)
         lengths = listed.documents["n_characters"].to_numpy()
-        places = GoldPlaces(samples, listed.positions(samples), lengths, run.read(self.copies))
+        places = GoldLocator(samples, listed.positions(samples), lengths, run.read(self.copies))
         needed = np.array([np.inf if n is None else THETA * n for n in places.lengths])
-        spans, before, new = list[SpansOfSamples](), np.zeros(len(needed), dtype=bool), []
+        spans, before, new = list[SampleSpans](), np.zeros(len(needed), dtype=bool), []
         for search in self.searches:
             spans.append(search.spans(run))
-            joined = SpansOfSamples(*(np.concatenate([getattr(part, name) for part in spans]) for name in _COLUMNS))
+            joined = SampleSpans(*(np.concatenate([getattr(part, name) for part in spans]) for name in _COLUMNS))
             is_complete = places.find_pieces(joined).n_characters(len(needed)) >= needed
             new.append(is_complete & ~before)
             before = is_complete

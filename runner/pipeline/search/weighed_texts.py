@@ -14,7 +14,9 @@ from runner.pipeline.corpus.text_passages import ChunkPassages, QueryPassages
 from runner.pipeline.search.encoded_blocks import encoded_in_blocks
 
 
-class WeighedChunks(Stage[SparseEncodings], kind="weighed_chunks", display_name="sparse vectors of chunks", version=1):
+class SparseChunkVectors(
+    Stage[SparseEncodings], kind="weighed_chunks", display_name="sparse vectors of chunks", version=1
+):
     """The token weights of the chunks."""
 
     codec = Columns(SparseEncodings)
@@ -32,7 +34,7 @@ class WeighedChunks(Stage[SparseEncodings], kind="weighed_chunks", display_name=
         return weights
 
 
-class WeighedQueries(
+class SparseQueryVectors(
     Stage[SparseEncodings],
     kind="weighed_queries",
     display_name="sparse vectors of queries",

@@ -14,7 +14,7 @@ from components.datasets.beir_files import CORPUS, QUERIES, read_qrels
 from components.datasets.reading import read_jsonl, read_lines
 from components.errors import DataError
 from components.json_value import Json
-from runner.testset.fetching.downloads import BLOCK, writing
+from runner.testset.fetching.downloads import BLOCK, file_errors
 
 QRELS = "qrels.tsv"
 
@@ -36,14 +36,14 @@ def convert(corpus: Sequence[Path], queries: Sequence[Path], qrels: Sequence[Pat
     all_queries = folder / f"all-{QUERIES}"
     _write_joined(queries, all_queries, _as_document)
     counts = _write_judged(all_queries, read_qrels(folder / QRELS).scores.keys(), folder / QUERIES)
-    with writing(all_queries):
+    with file_errors(all_queries):
         all_queries.unlink()
     return counts
 
 
 def _write_joined(sources: Sequence[Path], target: Path, as_lines: Callable[[Json], str], header: str = "") -> None:
     """Write the content of text files as it is, and the rows of Parquet files as lines below the header."""
-    with writing(target), target.open("xb") as stream:
+    with file_errors(target), target.open("xb") as stream:
         if sources[0].suffix == ".parquet":
             stream.write(header.encode())
         for source in sources:
@@ -57,7 +57,7 @@ def _write_joined(sources: Sequence[Path], target: Path, as_lines: Callable[[Jso
 
 def _blocks(source: Path) -> Iterator[bytes]:
     is_compressed = source.suffix == ".gz"
-    with writing(source), gzip.open(source) if is_compressed else source.open("rb") as stream:
+    with file_errors(source), gzip.open(source) if is_compressed else source.open("rb") as stream:
         while True:
             try:
                 block = stream.read(BLOCK)
@@ -107,7 +107,7 @@ def _write_judged(source: Path, judged: Collection[str], target: Path) -> tuple[
     expected = "BEIR's queries, one {_id, text} per line"
     ids = {number: query.get("_id") for number, query in read_jsonl(source, expected) if isinstance(query, dict)}
     n_copied = n_left_out = 0
-    with writing(target), target.open("x", encoding="utf-8", newline="\n") as stream:
+    with file_errors(target), target.open("x", encoding="utf-8", newline="\n") as stream:
         for number, line in read_lines(source, expected):
             if str(ids.get(number)) in judged:
                 stream.write(f"{line}\n")

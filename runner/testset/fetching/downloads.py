@@ -62,12 +62,12 @@ def difference(file: Path, expected: HubFile) -> str:
 
 def hash_file(file: Path) -> str:
     """Return the SHA-256 of a file in hexadecimal."""
-    with writing(file), file.open("rb") as stream:
+    with file_errors(file), file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
+def file_errors(path: Path) -> Iterator[None]:
     """Turn errors of the file system within the block into DataError."""
     try:
         yield
@@ -85,7 +85,7 @@ def writing(path: Path) -> Iterator[None]:
 def _continue(hub: Hub, repo: Repository, path: str, target: Path, start: int) -> None:
     """Append the bytes of one request, at most one byte more than the expected size."""
     reply, first = hub.open(repo, path, start)
-    with reply, writing(target), target.open("ab") as stream:
+    with reply, file_errors(target), target.open("ab") as stream:
         stream.truncate(first)
         n_missing = repo.files[path].n_bytes + 1 - first
         while n_missing > 0 and (block := _block(reply, min(BLOCK, n_missing))):
@@ -101,13 +101,13 @@ def _block(reply: HTTPResponse, n_bytes: int) -> bytes:
 
 
 def _size(file: Path) -> int:
-    with writing(file):
+    with file_errors(file):
         return file.stat().st_size if file.exists() else 0
 
 
 def _hash_git_blob(file: Path) -> str:
     digest = hashlib.sha1(f"blob {_size(file)}\0".encode(), usedforsecurity=False)
-    with writing(file), file.open("rb") as stream:
+    with file_errors(file), file.open("rb") as stream:
         while block := stream.read(BLOCK):
             digest.update(block)
     return digest.hexdigest()

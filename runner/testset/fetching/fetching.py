@@ -21,7 +21,7 @@ from components.json_value import Json
 from components.limits import expected_one_of
 from runner.console.written_files import write_whole
 from runner.testset.fetching.conversion import QRELS, convert
-from runner.testset.fetching.downloads import Report, difference, download, hash_file, writing
+from runner.testset.fetching.downloads import Report, difference, download, file_errors, hash_file
 from runner.testset.fetching.hub import Hub, HubFile, InterruptedDownload, Offline, Repository
 from runner.testset.fetching.repository_files import judgement_files, local_name, record_files
 
@@ -56,7 +56,7 @@ def fetch(name: str, source: Path | None, report: Report) -> Path:
 
 @contextmanager
 def _lock(base: Path) -> Iterator[None]:
-    with writing(base):
+    with file_errors(base):
         base.mkdir(parents=True, exist_ok=True)
         lock = FileLock(base / ".lock")
         try:
@@ -103,7 +103,7 @@ def _resolve_parts(named: NamedSet, hub: Hub, partial: Path) -> Parts:
     revisions = {repo: revision or started.get(repo) or _BRANCH for repo, revision in pinned.items()}
     repositories = {repo: _pin(named, hub.repository(repo, revision)) for repo, revision in revisions.items()}
     parts = _parts(named, repositories[named.repo], repositories[named.qrels_repo])
-    with writing(partial):
+    with file_errors(partial):
         (partial / "downloads").mkdir(parents=True, exist_ok=True)
         _write_json(partial / _STARTED, {repo: repository.commit for repo, repository in repositories.items()})
     return parts
@@ -137,7 +137,7 @@ def _report_sources(named: NamedSet, parts: Parts, report: Report) -> None:
 def _require_space(parts: Parts, partial: Path) -> None:
     """Raise DataError if the downloads alone need more than the free space."""
     n_needed = sum(repo.files[path].n_bytes for repo, paths in parts.values() for path in paths)
-    with writing(partial):
+    with file_errors(partial):
         n_here = sum(file.stat().st_size for file in (partial / "downloads").iterdir())
         n_free = shutil.disk_usage(partial).free
     if n_needed - n_here > n_free:
@@ -160,7 +160,7 @@ def _download_parts(hub: Hub, parts: Parts, folder: Path, report: Report) -> dic
 
 def _take_from_folder(named: NamedSet, source: Path, base: Path, report: Report) -> Path:
     """Make the data set of files that were downloaded in another way."""
-    with writing(source):
+    with file_errors(source):
         paths = {
             (name := path.relative_to(source).as_posix()): _find_pin(named, name, HubFile(path.stat().st_size))
             for path in sorted(source.rglob("*"))
@@ -172,7 +172,7 @@ def _take_from_folder(named: NamedSet, source: Path, base: Path, report: Report)
     for path, file in ((path, source / path) for _, paths in parts.values() for path in paths):
         if wrong := difference(file, texts.files[path]):
             raise DataError(f"{file}: {wrong}. Download it again.")
-    with writing(base):
+    with file_errors(base):
         (base / _PARTIAL).mkdir(exist_ok=True)
     return _finish(named, parts, files, base, named.revision or BY_HAND, report)
 
@@ -182,13 +182,13 @@ def _finish(named: NamedSet, parts: Parts, files: Files, base: Path, revision: s
     folder, target = base / _PARTIAL / "set", base / revision
     sources = _sources(named, parts, files)
     _remove(folder)
-    with writing(folder):
+    with file_errors(folder):
         folder.mkdir()
     try:
         n_queries, n_left_out = convert(files["corpus"], files["queries"], files["qrels"], folder)
         contents = {name: _entry(folder / name) for name in (CORPUS, QUERIES, QRELS)}
         manifest: Json = {"name": named.name, "split": named.split, "sources": sources, "files": contents}
-        with writing(folder):
+        with file_errors(folder):
             _write_json(folder / MANIFEST, {**manifest, "n_queries": n_queries, "n_queries_left_out": n_left_out})
             for name in (*contents, MANIFEST):
                 _flush(folder / name)
@@ -213,7 +213,7 @@ def _sources(named: NamedSet, parts: Parts, files: Files) -> Json:
 
 
 def _entry(file: Path) -> dict[str, Json]:
-    with writing(file):
+    with file_errors(file):
         return vars(Pin(hash_file(file), file.stat().st_size))
 
 
@@ -232,7 +232,7 @@ def _advice(named: NamedSet, hub: Hub) -> str:
 
 
 def _read_json(path: Path) -> Json:
-    with writing(path):
+    with file_errors(path):
         text = path.read_bytes()
     try:
         return json.loads(text)
@@ -250,6 +250,6 @@ def _flush(path: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    with writing(folder):
+    with file_errors(folder):
         if folder.exists():
             shutil.rmtree(folder)

@@ -17,7 +17,7 @@ from urllib.request import HTTPRedirectHandler, HTTPSHandler, OpenerDirector, Re
 from components.errors import DataError
 from components.json_value import Json
 from components.openai_server.access import key_problems, proxy_problems, read_api_key, url_problems
-from components.openai_server.connection import trusting_context
+from components.openai_server.connection import make_ssl_context
 from components.openai_server.origin import MAX_REDIRECTS, REDIRECTS, parse_origin
 from components.pretrained.hub_address import ENDPOINT, HUB, OFFLINE, TOKEN, hub_endpoint, is_offline
 
@@ -128,7 +128,7 @@ class Hub:
             sent["Authorization"] = f"Bearer {self._token}"
         if self._opener is None:
             is_secure = self.endpoint.startswith("https")  # loading certificates takes half a second
-            handlers = [HTTPSHandler(context=trusting_context())] if is_secure else []
+            handlers = [HTTPSHandler(context=make_ssl_context())] if is_secure else []
             self._opener = build_opener(_NoRedirects, *handlers)
         try:
             reply: HTTPResponse = self._opener.open(Request(address, headers=sent), timeout=_TIMEOUT_S)  # noqa: S310

@@ -16,7 +16,7 @@ from components.secrets.given import misplaced_secrets
 from runner.engine.plugins.plugin_loading import load_plugins
 from runner.launch.axis_naming import plain_config
 from runner.launch.compose import causes, dotted_names
-from runner.launch.hydra_state import isolated_hydra
+from runner.launch.hydra_state import isolate_hydra
 from runner.launch.option_names import option_names
 from runner.launch.overrides import quote_values
 from runner.pipeline.building import build_component, read_plugins
@@ -35,7 +35,7 @@ def compose_generation(overrides: Sequence[str], name: str = "config") -> dict[s
     if flags := [override for override in overrides if override.startswith("-")]:
         raise ConfigError(f"{flags[0]}: unknown option, expected overrides, e.g. corpus.path=my_docs out=my_set")
     try:
-        with isolated_hydra(conf=CONF) as hydra:
+        with isolate_hydra(conf=CONF) as hydra:
             expanded = [_expand(override) for override in quote_values(overrides)]
             config = hydra.compose_config(name, expanded, RunMode.RUN, from_shell=False)
             if OmegaConf.is_missing(config, _CHECKER):
@@ -76,7 +76,7 @@ def _advice_on_unknown(key: str, name: str, checker: list[str]) -> str:
     group = key.partition(".")[0]
     if group == _CHECKER and not checker:
         return f"no checker is chosen, so the writer checks itself. Choose one first, e.g. {_CHECKER}=openai"
-    with isolated_hydra(conf=CONF) as hydra:
+    with isolate_hydra(conf=CONF) as hydra:
         config: Json = OmegaConf.to_container(hydra.compose_config(name, checker, RunMode.RUN, from_shell=False))
     known = [name for name in dotted_names(config) if not name.endswith("._target_")]
     close = closest_name(key, known, cutoff=0.8)

@@ -20,7 +20,7 @@ from runner.engine.spending import SharedLimiter, Spending
 from runner.engine.stage import AnyStage, Stage
 from runner.engine.store import open_store
 from runner.engine.worker import Worker, find_or_make, read_cached
-from runner.pipeline.corpus.loaded_data import ReadSource
+from runner.pipeline.corpus.loaded_data import LoadedSource
 from runner.testset.making.draft_outcomes import (
     DraftOutcome,
     EvidenceOutcome,
@@ -102,7 +102,7 @@ class GenerationLoop:
         self._limiter = SharedLimiter(self.store.limits, self._ledger, settings.budget, settings.prices)
         self._worker = Worker(self.store, self._limiter)
         self.hidden = HiddenAnswers()
-        self.source = ReadSource(settings.corpus, identify_files(settings.corpus, "fingerprint"))
+        self.source = LoadedSource(settings.corpus, identify_files(settings.corpus, "fingerprint"))
         corpus, share = SourceCorpus(self.source), settings.share_taken_out
         self.search = EvidenceSearch(
             corpus,

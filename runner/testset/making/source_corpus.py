@@ -20,7 +20,7 @@ from runner.engine.codecs import Columns, Parts
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.corpus_terms import TermTableCodec
-from runner.pipeline.corpus.loaded_data import CorpusCodec, ReadSource
+from runner.pipeline.corpus.loaded_data import CorpusCodec, LoadedSource
 
 _MAX_TERMS = 64
 """Highest number of terms of a query that is searched with all its terms."""
@@ -49,7 +49,7 @@ class SourceCorpus(Stage[Documents], kind="testset_corpus", version=1):
 
     codec = CorpusCodec()
 
-    source: ReadSource
+    source: LoadedSource
 
     def make(self, run: Run) -> Documents:
         """Return the documents of the source, sorted by id."""

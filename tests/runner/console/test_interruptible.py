@@ -8,7 +8,7 @@ import tomllib
 
 import pytest
 
-from runner.console.ending_signals import replaced_interrupts
+from runner.console.ending_signals import unmask_interrupts
 from tests.runner.sweeping import REPOSITORY
 
 PACKAGES = [
@@ -180,5 +180,5 @@ def test_error_raised_during_an_interrupt_becomes_the_interrupt(
     first: type[BaseException], raised: type[BaseException], depth: int
 ) -> None:
     """A library that cleans up after an interrupt may fail, as OmegaConf does within its flags."""
-    with pytest.raises(raised), replaced_interrupts():
+    with pytest.raises(raised), unmask_interrupts():
         fail(depth, first)

@@ -12,7 +12,7 @@ import pytest
 
 from components.secrets import output
 from runner.console import ending_signals
-from runner.console.ending_signals import ENDINGS, TERMINAL_SIGNALS, Interrupt, endings_deferred
+from runner.console.ending_signals import ENDINGS, TERMINAL_SIGNALS, Interrupt, defer_ending_signals
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +34,7 @@ def test_deferred_signal_of_any_thread_takes_effect_at_the_end(number: signal.Si
     reached = []
 
     def be_told() -> None:
-        with endings_deferred(), endings_deferred(TERMINAL_SIGNALS):
+        with defer_ending_signals(), defer_ending_signals(TERMINAL_SIGNALS):
             for _ in range(2):
                 os.kill(os.getpid(), number)
                 time.sleep(0.02)
@@ -60,14 +60,14 @@ def test_simultaneous_signals_interrupt_once(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_ignored_signals_stay_ignored() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    with endings_deferred():
+    with defer_ending_signals():
         os.kill(os.getpid(), signal.SIGHUP)
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
 
 
 def test_signals_do_not_reach_started_processes() -> None:
     code = "import signal; print(sorted(signal.pthread_sigmask(signal.SIG_BLOCK, ())))"
-    with endings_deferred(TERMINAL_SIGNALS):
+    with defer_ending_signals(TERMINAL_SIGNALS):
         told = subprocess.run([sys.executable, "-SEc", code], capture_output=True, text=True, check=True).stdout
     assert told.strip() == str(sorted(TERMINAL_SIGNALS))
 

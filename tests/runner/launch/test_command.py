@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from components.secrets.mask import mask_text
-from runner.launch.hydra_state import detect_mode_from_flags, isolated_hydra
+from runner.launch.hydra_state import detect_mode_from_flags, isolate_hydra
 from runner.launch.run_command import move_multirun_first
 from runner.launch.sweep import EXIT_OK, command_line
 from runner.output import terminal
@@ -221,7 +221,7 @@ def test_multirun_flag_may_be_at_any_position(arguments: list[str], expected: li
     ],
 )
 def test_hydra_mode_is_looked_up_only_if_it_can_be_set(arguments: list[str], is_looked_for: bool) -> None:
-    with detect_mode_from_flags(arguments), isolated_hydra() as hydra:
+    with detect_mode_from_flags(arguments), isolate_hydra() as hydra:
         found = hydra.get_mode("config", ["hydra.mode=MULTIRUN"])
     assert (found is not None) == is_looked_for
 

@@ -14,7 +14,7 @@ from runner.launch import grid_launcher
 from runner.launch.axis_naming import convert_job
 from runner.launch.composed_jobs import JobComposer
 from runner.launch.hydra_startup import BASE_VERSION
-from runner.launch.hydra_state import isolated_hydra
+from runner.launch.hydra_state import isolate_hydra
 from runner.results import CellResult, SweepResult, read_cells, read_sweep
 from tests.runner.sweeping import (
     QUIET,
@@ -216,7 +216,7 @@ def test_jobs_share_configuration_parts_of_equal_values() -> None:
 def composed_sweep(*overrides: str, jobs: list[list[str]]) -> list[tuple[str, ...]]:
     """Return the overrides of each job that apply to it, after the sweep itself was composed from `overrides`."""
     grid_launcher.register()
-    with isolated_hydra() as hydra:
+    with isolate_hydra() as hydra:
         master = hydra.config_loader.load_configuration("config", overrides=[*overrides], run_mode=RunMode.MULTIRUN)
         assert list(master.hydra.overrides.task) == list(overrides), "as typed"
         return [job.overrides for job in JobComposer(hydra.config_loader, master).compose_sweep(jobs)]

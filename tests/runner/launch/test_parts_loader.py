@@ -14,7 +14,7 @@ from omegaconf import OmegaConf
 
 from runner.launch import grid_launcher
 from runner.launch.hydra_startup import REPLACE
-from runner.launch.hydra_state import isolated_hydra
+from runner.launch.hydra_state import isolate_hydra
 from runner.launch.parts_loader import PartsLoader
 
 pytestmark = pytest.mark.usefixtures("shortcuts")
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("shortcuts")
 
 def search_path(folder: Path | None = None) -> ConfigSearchPath:
     grid_launcher.register()
-    with isolated_hydra(folder) as hydra:
+    with isolate_hydra(folder) as hydra:
         return hydra.config_loader.get_search_path()
 
 

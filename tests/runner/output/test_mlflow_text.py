@@ -8,7 +8,7 @@ import pytest
 
 from components.json_value import Json
 from runner.output.mlflow_text import Pages, description, run_name
-from runner.output.standings import Standings
+from runner.output.standings import RankedCells
 from runner.results import SweepResult
 from runner.results.cell_choice import choose
 from runner.results.leaderboard_order import rank_cells
@@ -59,7 +59,7 @@ def described(
     means = {each.cell_id: each.value("accuracy") or 0.0 for each in cells}
     groups = [[each] for each in ordered if each.cell_id in tied]
     choice = choose(groups, [True] * len(groups), ordered, "accuracy", means) if tied else None
-    standings = Standings(ordered, metrics if ordered[0].status == "OK" else [], choice=choice)
+    standings = RankedCells(ordered, metrics if ordered[0].status == "OK" else [], choice=choice)
     return description(sweep, FOLDER, standings, ["retriever", "top_k"], Pages("http://here", samples, report))
 
 
@@ -122,7 +122,9 @@ def test_mlflow_description_names_no_best_cell_for_an_unranked_metric() -> None:
     """A length, say: neither longer nor shorter answers are better."""
     cells = [replace(cell(f"cell{n}", n / 4), larger_is_better={}) for n in range(2)]
     sweep = SweepResult("a-sweep", "test", "OK", "python -m runner", (), "", "", (), {})
-    assert "Best" not in description(sweep, FOLDER, Standings(cells, ["accuracy"]), ["retriever"], Pages("http://here"))
+    assert "Best" not in description(
+        sweep, FOLDER, RankedCells(cells, ["accuracy"]), ["retriever"], Pages("http://here")
+    )
 
 
 def test_mlflow_description_cuts_a_long_leaderboard() -> None:

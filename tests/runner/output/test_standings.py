@@ -7,7 +7,7 @@ import pytest
 
 from components.errors import DataError
 from runner import results
-from runner.output.standings import MAX_TESTED_CELLS, Standings, find_standings, first_row_line
+from runner.output.standings import MAX_TESTED_CELLS, RankedCells, find_standings, first_row_line
 from runner.results import CellResult
 from runner.results.cell_choice import Choice
 from tests.analysis import tiny_sweep
@@ -19,7 +19,7 @@ from tests.runner.sweeping import SWEEP_ID, own_data, run_small
 @pytest.mark.parametrize(("n_cells", "is_untested"), [(MAX_TESTED_CELLS, False), (MAX_TESTED_CELLS + 1, True)])
 def test_untested_large_sweep_warns_that_another_cell_may_be_best(n_cells: int, is_untested: bool) -> None:
     cells: list[CellResult] = [cell(f"cell{n}", n / 100) for n in range(n_cells)]
-    line = first_row_line(Standings(cells, ["accuracy"]))
+    line = first_row_line(RankedCells(cells, ["accuracy"]))
     assert (
         "First row: the best accuracy." in line and "The report and the name `best` test them" in line
     ) is is_untested
@@ -34,10 +34,10 @@ def test_first_row_line_names_the_cell_to_take_among_equal_cells() -> None:
     means = {"bm252": 0.9, "bm258": 0.9, "dense2": 0.4}
     cells = (few, many, other)
     both = ((few, many),)
-    line = first_row_line(Standings(cells, ["f1"], choice=Choice(few, both, both, cells, means, False)))
+    line = first_row_line(RankedCells(cells, ["f1"], choice=Choice(few, both, both, cells, means, False)))
     assert line.startswith("First row: the cell to take (retriever=bm25,top_k=2). 2 of 3 cells may have the best f1")
     tied = ((few,), (other,))
-    line = first_row_line(Standings(cells, ["f1"], choice=Choice(few, tied, tied[:1], cells, means, False)))
+    line = first_row_line(RankedCells(cells, ["f1"], choice=Choice(few, tied, tied[:1], cells, means, False)))
     assert line.startswith("First row: the cell to take. 2 of 3 cells")
 
 
@@ -45,7 +45,7 @@ def test_first_row_line_names_a_cheaper_cell_and_the_best_cell() -> None:
     best, cheap, other = result("bm25", 8), result("bm25", 2), result("dense", 2)
     tied = ((best,), (cheap,), (other,))
     choice = Choice(cheap, tied, tied[:2], (best, cheap, other), {}, False)
-    assert first_row_line(Standings((cheap, best, other), ["f1"], choice=choice)) == (
+    assert first_row_line(RankedCells((cheap, best, other), ["f1"], choice=choice)) == (
         "First row: the cell to take, the cheapest of the 2 within one standard error of the best f1 "
         "(retriever=bm25,top_k=8). 3 of 3 cells may have the best f1 (see docs/decisions.md)."
     )
@@ -63,7 +63,7 @@ def test_first_row_line_reports_the_winner_of_a_race(n: int, margin: float, text
     race = {"metric": "f1", "confidence": 0.95, "margin": margin}
     stopped = [replace(result("bm25", 8), status="STOPPED", race=race)] * n
     finisher = replace(result("bm25", 2), larger_is_better={"f1": True})
-    line = first_row_line(Standings((finisher,), ["f1"]), stopped)
+    line = first_row_line(RankedCells((finisher,), ["f1"]), stopped)
     assert line == f"The cell to take. It won the race: with 95% confidence, {text}"
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from components.records import Answer, AnswerState, ErrorClass
 from runner.console.display import SafeConsole
-from runner.output.sweep_warnings import show_answer_states, show_failures, show_steps, show_unread_judgements
+from runner.output.sweep_warnings import show_answer_states, show_failures, show_steps, show_unreadable_replies
 from runner.pipeline.answers.answer_stages import AnswersCodec
 from runner.results import CellResult
 from tests.runner.sweeping import cells_in, run_small, samples_in
@@ -114,7 +114,7 @@ def test_unreadable_judgement_is_shown_in_one_line() -> None:
         "accuracy": {"n_judged": 4, "n_unparsable": 1, "commonest": "cannot be read:\n\n\nWell,\n" + "so\n" * 500}
     }
     output = io.StringIO()
-    show_unread_judgements(SafeConsole(file=output, width=1000), [replace(cell("bm25"), judges=judges)])
+    show_unreadable_replies(SafeConsole(file=output, width=1000), [replace(cell("bm25"), judges=judges)])
     (line,) = output.getvalue().splitlines()
     assert "; most often not in the requested form, e.g. Well, so so " in line
     assert len(line) < 320

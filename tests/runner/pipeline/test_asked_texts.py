@@ -11,7 +11,7 @@ from components.refiners.combined import Combined
 from components.refiners.summaries import Summaries
 from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_OK
 from runner.output.money import usage_fields
-from runner.pipeline.corpus.refined_corpora import AskedCorpus
+from runner.pipeline.corpus.refined_corpora import LLMCorpus
 from tests.runner.pipeline.fixed import fixed_cell
 from tests.runner.sweeping import RANKING_ONLY, cells_in, own_data, plan_small, run_small, samples_in, small_request
 
@@ -30,7 +30,7 @@ def options(folder: Path) -> list[str]:
 def test_summaries_are_searched_and_reported_in_original_texts(tmp_path: Path) -> None:
     own = [*options(tmp_path), "refiner=summary", "+llm@refiner.llm=scripted", "refiner.llm.reply='Opened {question}'"]
     plan = plan_small(tmp_path, own)
-    (stage,) = [stage for stage in plan.cells[0].graph.result.upstream() if isinstance(stage, AskedCorpus)]
+    (stage,) = [stage for stage in plan.cells[0].graph.result.upstream() if isinstance(stage, LLMCorpus)]
     assert stage.n_requests == 2
     assert plan.plan.summary()["requests"]["asked_corpus"] == 2
     assert run_small(tmp_path, own) == EXIT_OK

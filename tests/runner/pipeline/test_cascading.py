@@ -6,7 +6,7 @@ import pytest
 
 from runner.engine.store import Store
 from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_OK
-from runner.pipeline.ranking.list_reranking import AskedHitOrders
+from runner.pipeline.ranking.list_reranking import LLMHitOrders
 from runner.pipeline.ranking.rerank_stages import RerankedHits
 from tests.runner.pipeline.fixed import CELLS, fixed_cell, graph_in, run_all
 from tests.runner.sweeping import RANKING_ONLY, cells_in, plan_small, read_or_make, run_small, samples_in, small_graph
@@ -56,7 +56,7 @@ def test_cascade_stores_the_scores_of_every_step(tmp_path: Path) -> None:
 
 def test_cascade_step_requests_are_planned_counted_and_reported(tmp_path: Path) -> None:
     (cell,) = plan_small(tmp_path, OPTIONS).cells
-    (asked,) = [stage for stage in cell.graph.result.upstream() if isinstance(stage, AskedHitOrders)]
+    (asked,) = [stage for stage in cell.graph.result.upstream() if isinstance(stage, LLMHitOrders)]
     assert asked.n_requests == 4 * 2
     assert run_small(tmp_path, (*OPTIONS, *answers('{"grade": 3}'))) == EXIT_OK
     (result,) = cells_in(tmp_path)

@@ -36,7 +36,7 @@ from runner.engine.schedule import run_stages
 from runner.engine.stage import Stage
 from runner.engine.store import Store
 from runner.pipeline.corpus import chunk_vectors
-from runner.pipeline.corpus.chunk_facts import AskedFacts, DistinctFacts
+from runner.pipeline.corpus.chunk_facts import DistinctFacts, LLMFacts
 from runner.pipeline.result import Result
 from runner.pipeline.search.dense_search import DenseHits
 from runner.pipeline.search.filtering import FilteredHits
@@ -134,7 +134,7 @@ def report_of(store: Store, **fields: Any) -> tuple[Any, Any]:
 
 def documents_of_hits(store: Store, hits: Any, **fields: Any) -> list[set[int]]:
     """The documents of the hits of each query."""
-    (asked,) = stages(store, AskedFacts, **fields)
+    (asked,) = stages(store, LLMFacts, **fields)
     document = decode_stored(store, asked.chunks.chunks).document
     return [{int(document[chunk]) for chunk in ranking} for ranking in rankings_of(decode_stored(store, hits))]
 
@@ -151,12 +151,12 @@ def test_fact_replies_before_a_kill_are_not_requested_again(tmp_path: Path) -> N
     own = {"retriever": replace(SEARCH, extractor=reader)}
     broken, whole = Store(tmp_path / "broken"), Store(tmp_path / "whole")
     BreakableModel.breaks_at = 4
-    break_off(broken, *stages(broken, AskedFacts, **own))
+    break_off(broken, *stages(broken, LLMFacts, **own))
     assert len(BreakableModel.asked) == 3
     run_all(broken, *stages(broken, FactGraph, **own))
     assert len(BreakableModel.asked) == len(set(BreakableModel.asked)) == 9
     run_all(whole, *stages(whole, FactGraph, **own))
-    kinds = (AskedFacts, DistinctFacts, FactVectors, FactGraph)
+    kinds = (LLMFacts, DistinctFacts, FactVectors, FactGraph)
     for kind in kinds:
         one, other = (stored_bytes(store, stages(store, kind, **own)) for store in (broken, whole))
         assert one == other
@@ -234,7 +234,7 @@ def test_filtered_graph_hits_keep_the_order_of_the_whole_ranking(tmp_path: Path)
     (filtered,) = stages(store, FilteredHits, **west, **shallow)
     (whole,) = stages(store, GraphHits, retriever=replace(SEARCH, depth=100))
     run_all(store, filtered, whole)
-    (asked,) = stages(store, AskedFacts)
+    (asked,) = stages(store, LLMFacts)
     document = decode_stored(store, asked.chunks.chunks).document
     for found, ranking in zip(
         rankings_of(decode_stored(store, filtered)), rankings_of(decode_stored(store, whole)), strict=True
@@ -248,7 +248,7 @@ def test_query_variants_search_the_same_graph(tmp_path: Path) -> None:
     expander = Combined(Scripted(), {"original": NoExpander(), "written": written}, ("original", "written"))
     searches = stages(store, GraphHits, expander=expander)
     assert len(searches) == 2
-    assert len({search.built.key for search in searches}) == len(stages(store, AskedFacts, expander=expander)) == 1
+    assert len({search.built.key for search in searches}) == len(stages(store, LLMFacts, expander=expander)) == 1
     (fused,) = stages(store, FusedHits, expander=expander)
     run_all(store, fused)
     assert all(rankings_of(decode_stored(store, fused)))
@@ -288,7 +288,7 @@ def test_fact_extractor_reads_chunks_with_their_headers(tmp_path: Path) -> None:
     store = Store(tmp_path)
     reader = replace(FACTS, llm=BreakableModel(reply='{"facts": []}'))
     own = {"retriever": replace(SEARCH, extractor=reader), "header": Place(section=False)}
-    run_all(store, *stages(store, AskedFacts, **own))
+    run_all(store, *stages(store, LLMFacts, **own))
     assert BreakableModel.asked[0].strip() == "East/Bridge\nThe bridge was opened in 1932."
 
 
@@ -334,6 +334,6 @@ def test_invalid_facts_fail_the_stage(
 ) -> None:
     monkeypatch.setattr(FromEnds, "read_facts", read)
     store = Store(tmp_path)
-    order = make_plan([(*stages(store, AskedFacts), 1)], store).order
+    order = make_plan([(*stages(store, LLMFacts), 1)], store).order
     (error,) = [run.error for run in run_stages(order, store, Local()) if run.failed]
     assert f"FromEnds: {problem}" in str(error)

@@ -13,7 +13,7 @@ from components.records import Hits
 from runner.engine.stage import Stage
 from runner.engine.store import Store
 from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_OK
-from runner.pipeline.ranking.list_reranking import AskedHitOrders, ReorderedHits
+from runner.pipeline.ranking.list_reranking import LLMHitOrders, ReorderedHits
 from runner.pipeline.search.sparse_search import SparseHits
 from tests.llms.chat_server import ChatServer, Reply, chat_server, last_message
 from tests.runner.pipeline.fixed import CELLS, fixed_cell, graph_in, run_all
@@ -69,7 +69,7 @@ def test_model_reorders_the_first_hits_and_the_rest_follow(tmp_path: Path) -> No
 
 def test_list_reranking_sweep_never_repeats_a_request(tmp_path: Path, options: list[str], server: ChatServer) -> None:
     (cell,) = plan_small(tmp_path, options).cells
-    (stage,) = [stage for stage in cell.graph.result.upstream() if isinstance(stage, AskedHitOrders)]
+    (stage,) = [stage for stage in cell.graph.result.upstream() if isinstance(stage, LLMHitOrders)]
     assert (stage.n_requests, stage.n_rounds) == (8, 2)
     assert run_small(tmp_path, options) == EXIT_OK
     assert len(server.requests) == 8

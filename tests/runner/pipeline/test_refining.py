@@ -11,7 +11,7 @@ from components.retrievers.oracle import Oracle
 from runner.engine.store import Store
 from runner.pipeline.cell_graph import Graph
 from runner.pipeline.corpus.chunk_stages import Chunks
-from runner.pipeline.corpus.original_places import OriginalPlaces
+from runner.pipeline.corpus.original_places import OriginalSpans
 from runner.pipeline.corpus.refined_corpora import RefinedCorpus
 from runner.pipeline.result import CellSummary
 from tests.runner.pipeline.fixed import FixedData, LastFirst, bm25, fixed_cell, graph_in, run_all
@@ -33,7 +33,7 @@ def test_graph_without_a_refiner_searches_the_original_corpus(tmp_path: Path) ->
     stages = list(graph.result.upstream())
     (chunks,) = [stage for stage in stages if isinstance(stage, Chunks)]
     assert chunks.corpus is graph.data.corpus
-    assert not any(isinstance(stage, RefinedCorpus | OriginalPlaces) for stage in stages)
+    assert not any(isinstance(stage, RefinedCorpus | OriginalSpans) for stage in stages)
 
 
 def test_hits_are_reported_in_places_of_the_original_texts(tmp_path: Path) -> None:

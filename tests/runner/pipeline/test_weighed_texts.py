@@ -22,7 +22,7 @@ from runner.engine.stage import Stage
 from runner.engine.store import Store
 from runner.pipeline.search import encoded_blocks
 from runner.pipeline.search.encoded_search import TokenHits
-from runner.pipeline.search.weighed_texts import WeighedChunks
+from runner.pipeline.search.weighed_texts import SparseChunkVectors
 from tests.contracts.ranking_checks import rankings_of
 from tests.contracts.token_weigher_contract import TokenWeigherContract
 from tests.runner.pipeline.fixed import FixedData, LetterWeights, fixed_cell, graph_in, run_all
@@ -70,7 +70,7 @@ def decode_stored(store: Store, stage: Stage[Any]) -> Any:
 
 
 def stored_bytes(store: Store) -> dict[str, bytes]:
-    (stage,) = stages(store, WeighedChunks)
+    (stage,) = stages(store, SparseChunkVectors)
     entry = store.find(stage.kind, stage.key)
     assert entry is not None
     return {file: (entry.folder / file).read_bytes() for file in entry.manifest.files}
@@ -81,14 +81,14 @@ def test_weighed_chunks_are_not_weighed_again_after_a_kill(tmp_path: Path, monke
     store, whole = Store(tmp_path / "broken"), Store(tmp_path / "whole")
     Breakable.breaks_at = 3
     with pytest.raises(KeyboardInterrupt):
-        list(run_stages(make_plan([(*stages(store, WeighedChunks), 1)], store).order, store, Local()))
+        list(run_stages(make_plan([(*stages(store, SparseChunkVectors), 1)], store).order, store, Local()))
     Breakable.breaks_at = 0
     assert len(Breakable.calls) == 2
-    run_all(store, *stages(store, WeighedChunks))
+    run_all(store, *stages(store, SparseChunkVectors))
     texts = list(chain(*Breakable.calls))
     assert len(texts) == len(set(texts))
     monkeypatch.setattr(encoded_blocks, "BLOCK_CHARACTERS", 1_000_000)
-    run_all(whole, *stages(whole, WeighedChunks))
+    run_all(whole, *stages(whole, SparseChunkVectors))
     assert stored_bytes(store) == stored_bytes(whole)
 
 
@@ -143,6 +143,6 @@ def test_invalid_token_weights_fail_the_stage(
 
     monkeypatch.setattr(LetterWeights, "weigh_chunks", broken)
     store = Store(tmp_path)
-    order = make_plan([(*stages(store, WeighedChunks), 1)], store).order
+    order = make_plan([(*stages(store, SparseChunkVectors), 1)], store).order
     (error,) = [run.error for run in run_stages(order, store, Local()) if run.failed]
     assert problem in str(error)

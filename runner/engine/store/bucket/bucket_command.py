@@ -13,8 +13,8 @@ from runner.console.display import say_error
 from runner.console.styled_text import count
 from runner.engine.store.bucket.maintenance import BucketMaintenance, BucketResult
 from runner.engine.store.bucket.objects import ObjectInfo, Objects
-from runner.engine.store.replies import shown_damaged
-from runner.engine.store.store_wording import shown_damage, shown_size
+from runner.engine.store.replies import format_damaged_lines
+from runner.engine.store.store_wording import format_damage_summary, format_size
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
@@ -45,7 +45,7 @@ def _ls(maintenance: BucketMaintenance, title: str, console: Console) -> int:
         n_partial = sum(result.is_partial for result, _ in entries)
         n_bytes = sum(result.n_bytes for result, _ in entries)
         total_s = sum(seconds for _, seconds in entries)
-        table.add_row(kind, str(len(entries)), str(n_partial), shown_size(n_bytes), f"{total_s:.1f}")
+        table.add_row(kind, str(len(entries)), str(n_partial), format_size(n_bytes), f"{total_s:.1f}")
     console.print(table)
     n_purposes = len({each.path.split("/")[1] for each in maintenance.replies()})
     console.print(
@@ -61,7 +61,7 @@ def _verify(maintenance: BucketMaintenance, console: Console, delete: bool) -> i
         console.print(f"damaged: {result.kind} {result.key[:12]}: {damage}")
     replies = maintenance.damaged_replies()
     for each, n_lines in replies.items():
-        console.print(f"damaged: {each.path}: {shown_damaged(n_lines)}", markup=False, soft_wrap=True)
+        console.print(f"damaged: {each.path}: {format_damaged_lines(n_lines)}", markup=False, soft_wrap=True)
     pair_scores = maintenance.damaged_pair_scores()
     for each in pair_scores:
         console.print(f"damaged: {each.path} does not match its checksum", markup=False, soft_wrap=True)
@@ -69,7 +69,7 @@ def _verify(maintenance: BucketMaintenance, console: Console, delete: bool) -> i
         maintenance.remove((result for result, _ in damaged), pair_scores)
         maintenance.drop_damaged(replies)
     n_damaged = len(damaged) + sum(replies.values()) + len(pair_scores)
-    console.print(shown_damage(len(results), n_damaged, delete))
+    console.print(format_damage_summary(len(results), n_damaged, delete))
     return 1 if n_damaged and not delete else 0
 
 
@@ -93,9 +93,8 @@ def _prune(maintenance: BucketMaintenance, console: Console, options: argparse.N
         )
     else:
         leftovers += [each for each in _prunable_by_age(maintenance, options.stage) if each.modified <= cutoff]
-    summary = (
-        f"{len(chosen)} results, {shown_size(sum(result.n_bytes for result in chosen))}, and {len(leftovers)} leftovers"
-    )
+    size = format_size(sum(result.n_bytes for result in chosen))
+    summary = f"{len(chosen)} results, {size}, and {len(leftovers)} leftovers"
     groups = [] if options.stage else maintenance.mergeable_replies()
     merged = f"{sum(len(group) for _, group in groups)} objects of replies into {len(groups)}"
     if options.dry_run:

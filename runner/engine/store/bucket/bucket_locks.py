@@ -24,7 +24,7 @@ _LOOK_PATIENCE_S = 1.0
 
 
 @contextmanager
-def hold_lock(objects: Objects, writers: BucketWriters, key: str, what: str) -> Iterator[HeldLock]:
+def hold_bucket_lock(objects: Objects, writers: BucketWriters, key: str, what: str) -> Iterator[HeldLock]:
     """Hold a lock while the context lasts.
 
     Raises StoreError if the bucket does not answer.
@@ -63,7 +63,7 @@ class _LossCheck:
     @property
     def is_safe(self) -> bool:
         """True if no other host can have presumed this one dead since the last check."""
-        return not self._is_lost and self._writers.is_seen and self._writers.n_gaps == self._n_gaps
+        return not self._is_lost and self._writers.is_heartbeat_fresh and self._writers.n_gaps == self._n_gaps
 
     def has_lock(self, objects: Objects) -> bool:
         """Return True if the lock has the name of this process. Raises StoreError if the bucket does not answer."""

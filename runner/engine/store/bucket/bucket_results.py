@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from components.errors import StoreError
-from runner.engine.store.bucket.bucket_locks import hold_lock
+from runner.engine.store.bucket.bucket_locks import hold_bucket_lock
 from runner.engine.store.bucket.bucket_writers import BucketWriters, get_or_create_host_id
 from runner.engine.store.bucket.mirrors import SentBlocks, SentReplies
 from runner.engine.store.bucket.objects import PATIENCE_S, ObjectInfo, Objects
@@ -230,7 +230,7 @@ class BucketRemote:
 
     @contextmanager
     def lock(self, key: str, what: str, *, is_paid: bool = False) -> Iterator[HeldLock]:
-        with hold_lock(self._objects, self._writers, key, what) as lock:
+        with hold_bucket_lock(self._objects, self._writers, key, what) as lock:
             if lock.had_holder or is_paid:  # another host may have held and released the lock since the last check
                 self._absent.clear()
                 self._asked_for_all = float("-inf")
@@ -251,7 +251,7 @@ class BucketRemote:
 
     def release(self, run_id: str) -> None:
         with suppress(StoreError):  # the bucket is unavailable, or the lease ends with this process
-            self._objects.delete([f"{RUNS}/{run_id}", *self._writers.ended_here()])
+            self._objects.delete([f"{RUNS}/{run_id}", *self._writers.list_dead_heartbeats()])
 
     def reply_mirror(self, folder: Path) -> Mirror:
         if folder not in self._mirrors:

@@ -70,16 +70,16 @@ class BucketWriters:
         return self._heartbeat.path.rpartition("/")[2]
 
     @property
-    def on_host_name(self) -> str:
+    def host_local_name(self) -> str:
         """Name of this process among those that share the cache."""
         return self._on_host.own_name
 
-    def has_ended_here(self, on_host_name: str) -> bool:
+    def is_dead_on_this_host(self, host_local_name: str) -> bool:
         """Return True if a process that shares the cache has ended, so that others must send its remaining files."""
-        return self._on_host.is_gone(on_host_name)
+        return self._on_host.is_gone(host_local_name)
 
     @property
-    def is_seen(self) -> bool:
+    def is_heartbeat_fresh(self) -> bool:
         """True if the last heartbeat is so recent that no process can have presumed this one dead."""
         return self._heartbeat is not None and seconds_with_sleep() - self._heartbeat.last_beat < self.lease_s / 2
 
@@ -88,7 +88,7 @@ class BucketWriters:
         """Number of pauses between heartbeats that were so long that another host may have presumed this one dead."""
         return self._heartbeat.n_gaps if self._heartbeat else 0
 
-    def every_few_seconds(self, work: Callable[[], None]) -> None:
+    def run_periodically(self, work: Callable[[], None]) -> None:
         """Call a bound method every few seconds as long as its object and this process live, and once more at their
         end.
         """
@@ -118,7 +118,7 @@ class BucketWriters:
         seen.until = now
         return now - seen.since > self.lease_s
 
-    def ended_here(self) -> list[str]:
+    def list_dead_heartbeats(self) -> list[str]:
         """Return the paths of heartbeats that killed processes of this host left."""
         return [
             each.path

@@ -54,7 +54,7 @@ class SyncState:
         self._is_due = True
         if not self._is_watched:
             self._is_watched = True
-            self._writers.every_few_seconds(in_background)
+            self._writers.run_periodically(in_background)
 
     def send_if_scheduled(self) -> None:
         """Upload if an upload is scheduled."""
@@ -148,7 +148,7 @@ class SentReplies:
         self._state.send_if_scheduled()
 
     def _send(self) -> None:
-        writer = self._writers.on_host_name
+        writer = self._writers.host_local_name
         self._send_file(self._folder / f"{writer}{_SUFFIX}")
 
     def _send_abandoned(self) -> None:
@@ -161,7 +161,7 @@ class SentReplies:
                     self._send_file(Path(entry.path))
 
     def _is_abandoned(self, file: os.stat_result, writer: str) -> bool:
-        return file.st_size > self._read_progress(file, writer).end and self._writers.has_ended_here(writer)
+        return file.st_size > self._read_progress(file, writer).end and self._writers.is_dead_on_this_host(writer)
 
     def _read_progress(self, file: os.stat_result, writer: str) -> _SendProgress:
         """Return the number of bytes of a file that were sent.

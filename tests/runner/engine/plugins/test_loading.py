@@ -16,7 +16,7 @@ import pytest
 
 from components.errors import ComponentError
 from runner.engine.plugins.plugin_loading import UserCode, allow_edits, load_plugins
-from runner.engine.plugins.snapshot import is_users, take_snapshot
+from runner.engine.plugins.snapshot import is_user_package, take_snapshot
 from runner.engine.source_code import package_code
 
 MODULE = "from dataclasses import dataclass\n\n@dataclass(frozen=True)\nclass Part:\n    value: int = {value}\n"
@@ -176,7 +176,7 @@ def test_namespace_module_mapped_elsewhere_by_an_editable_install_is_rejected(
 
 def test_standard_library_and_distributions_are_not_user_code() -> None:
     names = ["json", "os", "sys", "statistics", "_bisect", "importlib", "numpy", "hydra", "six", "pytest"]
-    assert [name for name in names if is_users(name)] == []
+    assert [name for name in names if is_user_package(name)] == []
 
 
 def test_package_imported_before_the_run_is_loaded_again(package: Path) -> None:

@@ -122,7 +122,7 @@ def test_writers_without_locks_are_presumed_dead_when_silent(writers: Writers, m
 def test_heartbeat_files_of_dead_processes_are_removed(writers: Writers) -> None:
     dead, other = file_of_another_host(writers, "dead-1-abc"), file_of_another_host(writers)
     dead.write_bytes(heartbeat_module.kernel())  # a heartbeat file that no process holds
-    writers.clear_away()
+    writers.remove_dead_heartbeats()
     assert [dead.exists(), other.exists(), writers.own_path.exists()] == [False, True, True]
 
 
@@ -190,7 +190,7 @@ def test_folder_among_the_heartbeats_is_not_a_process(writers: Writers) -> None:
     path = writers.own_path.with_name("other-1-folder")
     path.mkdir()
     assert writers.is_gone(path.name)
-    writers.clear_away()
+    writers.remove_dead_heartbeats()
     assert path.is_dir()
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from runner.output.standings import Standings
+from runner.output.standings import RankedCells
 from runner.output.traces.traced_samples import chosen_samples, traced_cells
 from runner.results import CellResult
 from runner.results.cell_choice import Choice
@@ -27,9 +27,9 @@ def ids_of(cells: Sequence[CellResult]) -> list[str]:
     return [each.cell_id for each in cells]
 
 
-def standings(*cells: CellResult, tied: str = "") -> Standings:
+def standings(*cells: CellResult, tied: str = "") -> RankedCells:
     groups = tuple((each,) for each in cells if each.cell_id in f"a{tied}")
-    return Standings(cells, ["f1"], choice=Choice(cells[0], groups, groups, cells, {}, weighs_tokens=True))
+    return RankedCells(cells, ["f1"], choice=Choice(cells[0], groups, groups, cells, {}, weighs_tokens=True))
 
 
 def test_traced_cells_are_the_best_the_baseline_and_two_ties() -> None:
@@ -43,7 +43,7 @@ def test_traced_cells_begin_with_the_cell_to_take() -> None:
     best, cheap = cell("a", 0.9), cell("b", 0.8)
     tied = ((best,), (cheap,))
     choice = Choice(cheap, tied, tied, (best, cheap), {}, weighs_tokens=True)
-    assert ids_of(traced_cells(Standings([best, cheap], ["f1"], choice=choice), "b")) == ["b", "a"]
+    assert ids_of(traced_cells(RankedCells([best, cheap], ["f1"], choice=choice), "b")) == ["b", "a"]
 
 
 def test_traced_cells_put_equal_values_last() -> None:
@@ -55,7 +55,7 @@ def test_traced_cells_put_equal_values_last() -> None:
 def test_failed_cells_are_not_traced() -> None:
     cells = [cell("a", 0.9), cell("b", 0.8, "FAILED")]
     assert ids_of(traced_cells(standings(*cells), "b")) == ["a"]
-    assert traced_cells(Standings(cells, []), "a") == []
+    assert traced_cells(RankedCells(cells, []), "a") == []
 
 
 def written(folder: Path, cell_id: str, f1: Values, states: dict[int, str] | None = None, n: int = 0) -> CellResult:
