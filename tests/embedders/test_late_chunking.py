@@ -220,7 +220,7 @@ def test_late_chunking_sweep_reads_chunks_in_their_documents(
     assert run_small(tmp_path, (*LATE, *model, f"chunk={chunk}")) == 0
     assert [cut["texts"] for cut in cells_in(tmp_path)[0].cut_texts] == ["queries"]
     shown = " ".join(capsys.readouterr().out.split())
-    assert "reads 50 tokens of a document at once" in shown
+    assert "reads 50 tokens of a document at a time" in shown
     assert "read in overlapping windows" in shown
 
 

@@ -146,7 +146,7 @@ def second_question(task: Task) -> None:
         (removed("question"), "got 0 questions, expected one"),
         (second_question, "got 2 questions, expected one"),
         (moved, r"\[36, 43\) of document 'tower' \('建于1889年。'\) does not match the text there"),
-        (unsaid, r"\(without its text\) fits two places"),
+        (unsaid, r"\(without its text\) matches several spans"),
         (other_topic, "this set has no topic 'bread'"),
     ],
 )
