@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from components.errors import ConfigError, DataError
 from components.records import Kind, Passage, Sample
+from runner.engine.plugins import plugin_loading
 from runner.launch.compose import compose_config
 from runner.pipeline.building import build_cell
 from runner.results import combiner, read_cells
@@ -161,9 +163,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def importable(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def importable(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.syspath_prepend(folder)
-    return folder
+    yield folder
+    plugin_loading._state.set({})  # or later tests would expect this code on other hosts
 
 
 def write(path: Path, text: str) -> None:
