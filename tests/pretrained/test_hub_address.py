@@ -26,7 +26,10 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
-        ("HF_ENDPOINT", "the environment variable HF_ENDPOINT is not a usable address, expected one such as https://hugg"),
+        (
+            "HF_ENDPOINT",
+            "the environment variable HF_ENDPOINT is not a usable address, expected one such as https://hugg",
+        ),
         ("HTTPS_PROXY", "the environment's proxy (HTTPS_PROXY, HTTP_PROXY or ALL_PROXY) has no usable address"),
     ],
 )

@@ -163,10 +163,16 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def importable(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def importable(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.syspath_prepend(folder)
-    yield folder
-    plugin_loading._state.set({})  # or later tests would expect this code on other hosts
+    return folder
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _forget_the_package() -> Iterator[None]:
+    """Tests of other modules would otherwise expect this code on other hosts."""
+    yield
+    plugin_loading._state.set({})
 
 
 def write(path: Path, text: str) -> None:
