@@ -63,7 +63,7 @@ def compare_cells(
     choosable = without_bounds(valued)
     eligible = valued if named or len(choosable) < 2 else choosable
     bounds = tuple(cell for cell in valued if cell not in eligible)
-    valued = [*eligible]
+    valued = eligible
     if len(valued) < 2:
         raise DataError(
             f"{sweep.name}: {len(valued)} of {len(sweep.cells)} cells have a value of {metric}; a comparison needs two"

@@ -78,8 +78,9 @@ def run(options: argparse.Namespace) -> int:
     prices = _prices(options)
     sweep = results.load(options.sweep)
     metric = sweep.metric(options.metric or sweep.headline_metric())
-    valued = [cell for cell in sweep.cells if cell.status == OK and metric.value(cell) is not None]
-    valued = [*results.without_bounds(valued)]
+    valued = results.without_bounds(
+        [cell for cell in sweep.cells if cell.status == OK and metric.value(cell) is not None]
+    )
     head, cost_of = _cost(options.against, prices, valued)
     costed = [cell for cell in valued if not np.isnan(cost_of(cell))]
     common = common_means(costed, sweep.folder_of, metric.metric, metric.subset)

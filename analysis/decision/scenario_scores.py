@@ -150,7 +150,7 @@ class ScenarioScores:
     def _read(self, subset: str) -> ScoredCells | None:
         name = self.metric.metric
         valued = [cell for cell in self.sweep.cells if cell.status == OK and cell.value(name, subset) is not None]
-        valued = [*without_bounds(valued)]
+        valued = without_bounds(valued)
         if len(valued) < 2:
             return None
         samples = self._reader.common(put_most_samples_first(valued, name, subset), subset)

@@ -115,7 +115,7 @@ class ReportSource:
     def list_cells_with_value(self, metric: SubsetMetric) -> list[CellResult]:
         """Return the cells that did not fail, have a value, and are an option to choose."""
         valued = [cell for cell in self.sweep.cells if cell.status == OK and metric.value(cell) is not None]
-        return [*results.without_bounds(valued)]
+        return results.without_bounds(valued)
 
     def _compare(self, metric: SubsetMetric) -> ComparedCells:
         if len(self.list_cells_with_value(metric)) < 2:

@@ -122,9 +122,9 @@ def is_bound(cell: _WithAxes) -> bool:
     return cell.axes.get("retriever") in _BOUNDS
 
 
-def without_bounds(cells: Sequence[_Cell]) -> Sequence[_Cell]:
+def without_bounds(cells: Sequence[_Cell]) -> list[_Cell]:
     """Return the cells that are an option to choose; all of them if none is."""
-    return [cell for cell in cells if not is_bound(cell)] or cells
+    return [cell for cell in cells if not is_bound(cell)] or list(cells)
 
 
 def spans_conditions(cells: Iterable[CellResult]) -> bool:
