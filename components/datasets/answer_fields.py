@@ -58,7 +58,7 @@ def read_answerable(record: Record, location: str) -> bool:
 def _parts(entries: Sequence[object], location: str) -> tuple[Part, ...]:
     wordings = tuple(optional_texts({"part": part}, "part", location) for part in entries)
     if not all(wordings):
-        raise DataError(f"{location}: a part is blank, expected a string, or a list of strings that mean the same")
+        raise DataError(f"{location}: a part is blank, expected a string, or a list of equivalent strings")
     return wordings
 
 

@@ -65,7 +65,7 @@ class BuiltCorpus:
         if not 0.5 <= self.similarity <= 1:
             problems.append(f"similarity: got {self.similarity}, expected a similarity in [0.5, 1]")
         if self.cleaning.running_heads and not self.keep_structure:
-            problems.append("cleaning.running_heads: needs keep_structure=true, which tells where pages end")
+            problems.append("cleaning.running_heads: needs keep_structure=true, which marks where pages end")
         if not self.path:
             return ["path: is empty, expected a folder or a file of documents", *problems]
         try:

@@ -44,9 +44,10 @@ def document_files(path: Path, options: ReadingOptions = _PLAIN) -> dict[str, Pa
         raise DataError(f"{path}: does not exist, expected {_EXPECTED_FILE}, or a folder of {EXPECTED_FOLDER}")
     files = {name: file for name, file in _visible_files(path).items() if not _unread_kind(file, path, options)}
     if not files:
-        content = kinds_in_words(other_files(path, options)) or "none"
+        content = kinds_in_words(other_files(path, options))
         hint = " parser=office reads Office files." if any(suffix in content for suffix in OFFICE_SUFFIXES) else ""
-        raise DataError(f"{path}: no file in it can be read; its files: {content}, expected {EXPECTED_FOLDER}.{hint}")
+        others = f", only {content}" if content else ""
+        raise DataError(f"{path}: it has no readable file{others}. Expected {EXPECTED_FOLDER}.{hint}")
     return files
 
 

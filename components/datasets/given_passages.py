@@ -55,7 +55,7 @@ class GivenPassages:
         if "document" in passage:
             document_id = required_id(passage, location, "document")
             if document_id not in self._texts:
-                raise DataError(f"{location}: the corpus has no document {document_id!r}. Give its text.")
+                raise DataError(f"{location}: the corpus has no document {document_id!r}. Add the passage's text.")
             return document_id
         text = required_text(passage, "text", location).strip()
         if not text:

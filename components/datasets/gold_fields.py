@@ -109,8 +109,8 @@ def _locate_quote(
         instead = "give start and end" if start is None and end is None else "leave the quote out"
         what = "is not in the corpus" if text is None else f"contains it {len(spans)} times"
         if not spans and text and (letters := _normalize_letters(quote)) and letters in _normalize_letters(text):
-            what += ", but has its words with other punctuation, case or Unicode characters"
-        remedy = "Make it longer" if spans else "Take it from the text as it was read"
+            what += ", but has the same words with different punctuation, case or Unicode characters"
+        remedy = "Make it longer" if spans else "Copy it from the text as rag-grid read it"
         raise DataError(
             f"{location}: the quote {quote[:_N_SHOWN]!r} is from document {document_id!r}, which {what}, expected a "
             f"document of the corpus that contains the quote once. {remedy}, or {instead}."

@@ -77,7 +77,7 @@ class MultiHopRag:
         notes = {"n_facts_not_found": sum(n_not_found for _, n_not_found in read)}
         samples = [sample for sample, _ in read]
         benchmark = assemble(self.root, documents, samples, labels, notes, references_required=False)
-        require_some_gold_in_corpus(benchmark, self.root, f"Take {_CORPUS} and {_QUESTIONS} of one version.")
+        require_some_gold_in_corpus(benchmark, self.root, f"Use {_CORPUS} and {_QUESTIONS} from the same version.")
         return limit_and_count(benchmark, self.limit, self.limit_seed, self.max_documents)
 
     def _files(self) -> dict[str, Path]:

@@ -151,7 +151,7 @@ def require_fetched(name: str) -> Path:
     folder = fetched_folder(NAMED_SETS[name])
     if folder is None:
         raise DataError(
-            f"dataset.name={name}: is not in {data_folder() / name}. Fetch it with: python -m runner.datasets fetch "
+            f"dataset.name={name}: not found in {data_folder() / name}. Fetch it with: python -m runner.datasets fetch "
             f"{name}. If it is in another folder, set {DATA_VARIABLE} or dataset.root."
         )
     return folder

@@ -159,7 +159,7 @@ def _death(location: str, exit_code: int) -> DataError:
         return timeout_error(location)
     if exit_code >= 0:
         return DataError(
-            f"{location}: the process that reads PDF files ended with exit code {exit_code}, which is not a fault of "
+            f"{location}: the process that reads PDF files ended with exit code {exit_code}. This is not the fault of "
             "the file. Run the same command again, or choose another parser."
         )
     name = signal.Signals(-exit_code).name

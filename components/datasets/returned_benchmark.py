@@ -32,7 +32,7 @@ def check_returned(benchmark: object, source: str) -> None:
     _require(benchmark.documents, (Documents,), f"{source}, documents")
     _require_several(benchmark.samples, f"{source}, samples")
     if not len(benchmark.samples):
-        raise ComponentError(f"{source}: it has no samples, expected at least one")
+        raise ComponentError(f"{source}: got no samples, expected at least one")
     for position, sample in enumerate(benchmark.samples, start=1):
         _require(sample, (Sample,), f"{source}, sample {position}")
         _check_fields(sample, f"{source}, sample {position} ({sample.id!r})")

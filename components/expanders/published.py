@@ -29,7 +29,7 @@ class Published:
         return [
             "expander: got published, but no sample of the data set has an expansion, expected a data set with "
             "expansions, such as dataset=financerag with dataset.queries=both (the questions, and the texts of "
-            "queries_prep.jsonl), or questions of your own with the field `expansion`"
+            "queries_prep.jsonl), or your own questions with the field `expansion`"
         ]
 
     def expand(self, samples: Sequence[Sample]) -> list[Sequence[str]]:

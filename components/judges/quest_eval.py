@@ -148,7 +148,7 @@ class QuestEval:
         published = read_published(Path(self.questions_file))
         if samples and not any(sample.id in published for sample in samples):
             raise DataError(
-                f"{self.questions_file}: has none of the {len(samples)} samples, e.g. {samples[0].id!r}; got entries "
+                f"{self.questions_file}: has none of the {len(samples)} samples, e.g. {samples[0].id!r}; it has ids "
                 f"such as {next(iter(published), 'nothing')!r}. Choose this data set's file, or none."
             )
         return published
@@ -174,7 +174,7 @@ class QuestEval:
                 with_questions.append(replace(source, questions=questions))
             else:
                 preparation[source.sample.id] = preparation_entry(
-                    ScoreState.NOT_APPLICABLE, "the judge had nothing to ask"
+                    ScoreState.NOT_APPLICABLE, "the judge wrote no questions"
                 )
         for source, answers in zip(with_questions, self._answers(with_questions, ask), strict=True):
             if isinstance(answers, UnreadableReply):

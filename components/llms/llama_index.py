@@ -123,7 +123,7 @@ class LlamaIndexChat:
     def _answer(self, llm: Any, request: Request, breaker: Breaker) -> tuple[Answer, Exception | None]:
         """Return the answer, with the exception if the request was sent and failed."""
         if breaker.is_open:
-            return Answer.from_failure(request, f"not asked: {breaker.reason}", breaker.error_class), None
+            return Answer.from_failure(request, f"not sent: {breaker.reason}", breaker.error_class), None
         started = time.perf_counter()
         try:
             response = llm.chat(_messages(request))

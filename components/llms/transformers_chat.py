@@ -52,7 +52,7 @@ class TransformersChat:
     seed: int = 0
     dtype: Dtype = Dtype.BFLOAT16
     trust_remote_code: bool = field(default=False, metadata=code_metadata("the code in its model's folder"))
-    batch_tokens: int | None = runtime_only(None, "padded differently: rounding, which may tip a token that ties")
+    batch_tokens: int | None = runtime_only(None, "padded differently: rounding, which may break a tie between tokens")
     device: str = runtime_only("auto", "the same sums on another device: rounding, which may tip a token that ties")
 
     version: ClassVar[int] = 1

@@ -88,7 +88,7 @@ class VllmChat:
             return
         folder = Path(self.log_dir).absolute() / sha256(shlex.join(self._command(0)).encode()).hexdigest()[:12]
         client = self._client(ensure_server(self._command, folder, self.start_timeout_s))
-        ended = f"the server that the sweep started has ended; {folder / LOG} says why"
+        ended = f"the server that the sweep started has ended; see {folder / LOG}"
         yield from client.generate_with(replace(client.server, if_refused=ended), requests)
 
     def _command_problems(self) -> list[str]:
@@ -101,7 +101,7 @@ class VllmChat:
                 f"command: {self.command!r} is a folder, expected the program in it, e.g. {program / 'bin' / 'vllm'}"
             ]
         if is_path and program.exists():
-            return [f"command: {self.command!r} is not executable. Allow it with: chmod +x {shlex.quote(str(program))}"]
+            return [f"command: {self.command!r} is not executable. Fix it with: chmod +x {shlex.quote(str(program))}"]
         return [
             f"command: the program {self.command!r} does not exist. Install vLLM in a separate environment (python -m "
             "venv ~/vllm && ~/vllm/bin/pip install vllm) and set command to ~/vllm/bin/vllm"

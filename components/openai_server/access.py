@@ -81,7 +81,7 @@ def _is_proxy(address: str) -> bool:
 def url_problems(url: str, example: str = "http://localhost:8000/v1") -> list[str]:
     """Return one message if an address is unusable or contains a secret, else []."""
     if "@" in url:
-        return ["base_url: holds a user name or password. Use api_key_env for the key."]
+        return ["base_url: contains a user name or password. Use api_key_env for the key."]
     if "?" in url or "#" in url:  # results show the address, and it could contain a key
         return [
             f'base_url: has a part after "?" or "#", expected an address such as {example}. Use api_key_env for a key.'

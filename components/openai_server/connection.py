@@ -133,7 +133,7 @@ class Connection:
             hint = ", or it expects https://" if is_plain and is_before_reply else ""
             text = f"the server closed the connection before its reply was complete{hint}"
         if is_before_reply and await self._is_encrypted():
-            return Encrypted("it broke the connection, and accepts TLS")
+            return Encrypted("it closed the connection, but accepts TLS")
         return Disconnected(text)
 
     async def _follow_redirects(self, path: str, body: bytes, max_bytes: int) -> "tuple[ClientResponse, bytes]":

@@ -270,7 +270,7 @@ def _describe_failure(error: Exception) -> str:
         case Disconnected():
             return f"the connection broke: {error}"
         case TooLarge():
-            return f"a reply that is too large, and was not read: {error}"
+            return f"the reply was too large, so it was not read: {error}"
         case Malformed():
             return f"unexpected reply: {error}"
         case TimeoutError():
@@ -282,7 +282,7 @@ def _extract_message(body: object) -> str:
     """Return the message of an error body, which servers put under different names, or else the whole body."""
     if isinstance(body, dict):
         body = body.get("message") or body.get("detail") or body
-    return preview(body or "without a word")
+    return preview(body or "empty reply")
 
 
 def _is_quota_used_up(error: HttpError) -> bool:

@@ -189,7 +189,7 @@ class Server:
                 if breaker.stop:
                     return breaker.stop
                 again = " again" if attempts.n_ended else ""
-                return Failed(f"not asked{again}: {breaker.reason}", breaker.error_class)
+                return Failed(f"not sent{again}: {breaker.reason}", breaker.error_class)
             except (BudgetReached, StoreError) as stop:
                 breaker.record_stop(stop)
                 return stop
@@ -272,7 +272,7 @@ class Server:
         message = describe_error(error, secret=read_api_key(self.api_key_env))
         text = f"{self.model} at {extract_host(self.base_url)}: {message} ({attempts})"
         if attempts.is_limited and (delay_s := retry_after_s(error)) > _MAX_NAMED_WAIT_S:
-            text += f"; the server asks for a delay of {delay_s:,.0f} s"
+            text += f"; the server asks us to wait {delay_s:,.0f} s"
         elif attempts.is_limited and attempts.refusals.n_in_a_row > self.max_retries > 0:
             text += f"; no request was answered for {attempts.refusals.seconds:.0f} s"
         elif attempts.is_limited and self.max_retries:

@@ -47,7 +47,7 @@ def template_problems(model: str, chat_template: str) -> list[str]:
 def missing_template(model: str) -> str:
     """Return the message for a model without a chat template."""
     return (
-        f"{model!r} has no chat template, as base models have none, expected a model tuned for chats. Choose one, or "
+        f"{model!r} has no chat template, like all base models, expected a chat model. Choose one, or "
         "set `chat_template`"
     )
 

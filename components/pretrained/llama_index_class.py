@@ -118,7 +118,7 @@ def _import_class(class_path: str, base: str, example: str) -> Any:
     base_class = _import_object(base)
     if not (isinstance(imported, type) and issubclass(imported, base_class)):
         raise ComponentError(
-            f"{class_path!r} does not fit here, expected a subclass of {base_class.__name__}, e.g. {example}"
+            f"{class_path!r} cannot be used here, expected a subclass of {base_class.__name__}, e.g. {example}"
         )
     return imported
 

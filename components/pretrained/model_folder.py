@@ -263,9 +263,9 @@ def _own_code_error(model: str, folder: Path | None, trusted: bool) -> str:
     files = " and ".join(files_naming_modules(folder) if folder else []) or "its files"
     needs = f"model {model!r} cannot be loaded without its own code (auto_map in {files})"
     if trusted:
-        return f"{needs}: the package that reads this part of a model does not pass on trust_remote_code"
+        return f"{needs}: the package that loads this part of the model ignores trust_remote_code"
     return (
-        f"{needs}: it runs only with trust_remote_code=true, which not every component has. Read the code "
+        f"{needs}: it runs only with trust_remote_code=true, which not every component supports. Read the code "
         "before you set it."
     )
 

@@ -46,7 +46,7 @@ def connect(base_url: str, api_key_env: str, timeout_s: float, settings: str) ->
             problem = f"does not answer ({_one_line(error.source)})"
             remedy = "Start it (docker run -p 6333:6333 qdrant/qdrant), or set its address."
         else:
-            problem, remedy = f"refuses ({_one_line(error)})", "See its log."
+            problem, remedy = f"rejects the request ({_one_line(error)})", "See its log."
         message = f"{settings}.base_url: the Qdrant server at {base_url} {problem}. {remedy}"
         key = read_api_key(api_key_env)
         raise ComponentError(message.replace(key, HIDDEN) if key else message) from None

@@ -22,7 +22,7 @@ def guard(response: "Response") -> None:
     if response.status_code in REDIRECTS:
         raise ComponentError(_redirect(response))
     if response.headers.get("content-encoding", "identity") != "identity":
-        raise ComponentError("sent a compressed reply, which was not accepted")
+        raise ComponentError("sent a compressed reply, although the request accepts none")
     response.stream = _limit(response.stream)
 
 

@@ -82,7 +82,7 @@ class ExistingIndex:
         if not self.template.strip():
             return [*problems, f"{field}: is empty, expected your query with {VECTOR} or {QUERY}, and {TOP_K}"]
         if VECTOR not in self.template and QUERY not in self.template:
-            problems.append(f"{field}: has neither {VECTOR} nor {QUERY}; every question would find the same")
+            problems.append(f"{field}: has neither {VECTOR} nor {QUERY}; every question would get the same hits")
         if TOP_K not in self.template:
             problems.append(f"{field}: has no {TOP_K}, the number of hits to return (retriever.depth)")
         return problems
@@ -154,7 +154,7 @@ def request_problems(request: str) -> list[str]:
         return [f"request: got a {name_kind(value)}, expected an object, the body of a search"]
     with_placeholders = [text for text in _strings(value) if any(sign in text for sign in (VECTOR, QUERY, TOP_K))]
     return [
-        f"request: got {text!r}, expected a placeholder as a whole string: it is replaced by a value, not by text"
+        f"request: got {text!r}, expected a placeholder as a whole string: a value replaces it, not text"
         for text in with_placeholders
         if text not in (VECTOR, QUERY, TOP_K)
     ]

@@ -139,7 +139,7 @@ class Pgvector(ExistingIndex):
             )
         except psycopg.Error as error:
             raise ComponentError(
-                f"retriever=pgvector: cannot connect by the string in {self.dsn_env}: {self._one_line(error)}"
+                f"retriever=pgvector: cannot connect with the string in {self.dsn_env}: {self._one_line(error)}"
             ) from None
         timeout_ms = f"{max(1, round(self.timeout_s * 1e3))}"
         connection.execute("SELECT set_config('statement_timeout', %s, false)", [timeout_ms])

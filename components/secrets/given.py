@@ -29,7 +29,7 @@ _INSTEAD_OF = {
     "uri": "Set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD instead.",
     "store_dir": "Set the environment variables of the service instead (for s3: AWS_ACCESS_KEY_ID, "
     "AWS_SECRET_ACCESS_KEY, AWS_ENDPOINT_URL).",
-    "documents": "Give a folder of this machine.",
+    "documents": "Use a folder on this machine.",
 }
 """Advice by the name of a field."""
 
@@ -60,10 +60,10 @@ def describe_secret(text: str) -> str:
         if names_secret(name) and _is_written_out(given["value"]):
             return f"sets {name}"
     if KEY_SHAPE.search(text):
-        return "holds text that looks like a key"
+        return "contains text that looks like a key"
     if _IN_ADDRESS.search(text):
-        return "holds an address with a password"
-    return "holds a header with a secret" if _IN_HEADER.search(text) else ""
+        return "contains an address with a password"
+    return "contains a header with a secret" if _IN_HEADER.search(text) else ""
 
 
 def misplaced_secrets(config: Json, mask: Mask | None = None, path: str = "") -> Iterator[str]:
@@ -76,7 +76,7 @@ def misplaced_secrets(config: Json, mask: Mask | None = None, path: str = "") ->
     if isinstance(config, Mapping):
         for name, value in config.items():
             if mask.message(str(name)) != name:
-                yield f"{path or 'a field'}: the name of a field holds a secret. {_INSTEAD}"
+                yield f"{path or 'a field'}: the name of a field contains a secret. {_INSTEAD}"
             else:
                 means = path.rpartition(".")[2] if name == "value" else str(name)  # `password: {value: ...}`
                 yield from _misplaced_in_field(means, value, mask, f"{path}.{name}" if path else str(name))
@@ -119,7 +119,7 @@ def misplaced_in_override(override: str, mask: Mask | None = None) -> str:
     bare = value.strip("'\"")
     mask = mask or current_mask()
     if mask.message(key) != key:
-        return f"an override holds a secret. {_INSTEAD}"
+        return f"an override contains a secret. {_INSTEAD}"
     name = key.rpartition(".")[2]
     return next(_misplaced_in_field(name, bare, mask, key), "")
 
@@ -133,13 +133,13 @@ def _problem(name: str, value: str, mask: Mask) -> str:
     """Return the error for a string in a field, "" for none."""
     if mask.holds_known(value) and not USERINFO.search(value):
         return (
-            f"holds the secret of the environment variable {find_variable(value)}. {_INSTEAD} If it is no "
+            f"contains the secret of the environment variable {find_variable(value)}. {_INSTEAD} If it is not a "
             "secret, unset or rename the variable."
         )
     if name.lower().endswith("_env") and value and not is_variable_name(value) and may_be_secret(value):
-        return "holds text that looks like a key, expected the name of the environment variable that holds the key"
+        return "contains text that looks like a key, expected the name of the environment variable that holds the key"
     if (field_names_secret(name, value) or gives_access(name, value)) and _is_written_out(value):
-        return f"a secret cannot be in a configuration, which is stored with the results. {_INSTEAD}"
+        return f"must not contain a secret, because the configuration is stored with the results. {_INSTEAD}"
     is_shaped = (not _FETCHES.search(value) and mask.message(value) != value) or mask.holds_known(value)
     if is_shaped or _names_option(value) or _holds_password_setting(value):
         instead = _INSTEAD_OF.get(name, _INSTEAD)

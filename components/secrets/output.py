@@ -49,7 +49,7 @@ def _message(record: logging.LogRecord) -> str:
         return record.getMessage()
     except Exception:  # noqa: BLE001 - any package's `__str__` may raise
         with suppress(Exception):
-            return f"{record.msg} (a wrong call of logging, with arguments {record.args!r})"
+            return f"{record.msg} (invalid logging call with arguments {record.args!r})"
         return "(a log line that cannot be shown)"
 
 

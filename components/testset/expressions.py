@@ -52,7 +52,7 @@ def compute(expression: str) -> ComputedValue:
     division by zero, and a value that is not a real number up to 1e30.
     """
     if len(expression) > MAX_CHARACTERS:
-        raise UnreadableExpression(f"{len(expression)} characters, at most {MAX_CHARACTERS} are read")
+        raise UnreadableExpression(f"{len(expression)} characters, expected at most {MAX_CHARACTERS}")
     plain = _computing_part(unicodedata.normalize("NFKC", expression).translate(_SIGNS))
     try:
         tree = ast.parse(_NUMBER.sub(_to_python, plain).replace("^", "**").strip(), mode="eval")
@@ -90,7 +90,7 @@ def _value(node: ast.expr) -> float:
         case ast.BinOp(left=left, op=ast.Pow(), right=right):
             exponent = _value(right)
             if abs(exponent) > _MAX_EXPONENT:
-                raise ValueError(f"an exponent of {exponent:g}, at most {_MAX_EXPONENT:g} is read")
+                raise ValueError(f"an exponent of {exponent:g}, expected at most {_MAX_EXPONENT:g}")
             return _require_bounded(_value(left) ** exponent)
         case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _OPERATIONS:
             return _require_bounded(_OPERATIONS[type(operator)](_value(left), _value(right)))

@@ -103,7 +103,7 @@ def function_problems(
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         return ["which is asynchronous, expected a plain function. Wrap it with asyncio.run"]
     if optional and optional in parameters:
-        return [f"whose parameter `{optional}` is given by the sweep. Remove it from {group}.parameters."]
+        return [f"whose parameter `{optional}` is set by the sweep. Remove it from {group}.parameters."]
     options: Mapping[str, Any] = {optional: None} if optional and has_parameter(function, optional) else {}
     try:
         inspect.signature(function).bind(*([first] if first else []), **options, **parameters)

@@ -115,7 +115,7 @@ def _chain_problems(runnable: "Runnable[Any, Any]", question_key: str, history_k
     from langchain_core.retrievers import BaseRetriever
 
     if isinstance(runnable, BaseRetriever):
-        return ["which is a retriever, and gives no answer. Use it as retriever=langchain retriever.runnable=..."]
+        return ["which is a retriever and does not answer. Use it as retriever=langchain retriever.runnable=..."]
     if question_key:
         return []
     keys, required, is_mapping = _variables(runnable)
@@ -125,7 +125,7 @@ def _chain_problems(runnable: "Runnable[Any, Any]", question_key: str, history_k
         return [f"whose input is {names}. Set pipeline.question_key to the name of the question in it."]
     if missing := [name for name in required if name not in (key, earlier)]:
         return [
-            f"whose input also needs {', '.join(missing)}, which a question does not have. Give the chain that finds "
+            f"whose input also needs {', '.join(missing)}, which a question does not provide. Use the chain that finds "
             f"{'it' if len(missing) == 1 else 'them'}, or set pipeline.question_key if it needs only the question."
         ]
     return []

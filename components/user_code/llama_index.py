@@ -104,7 +104,7 @@ def _kind_problems(value: object, group: str) -> list[str]:
     if isinstance(value, engine) or (group == "retriever" and isinstance(value, retriever)):
         return []
     if isinstance(value, retriever):
-        return ["which is a retriever, and gives no answer. Use it as retriever=llama_index retriever.engine=..."]
+        return ["which is a retriever and does not answer. Use it as retriever=llama_index retriever.engine=..."]
     if _is_known(value):
         return [
             "which is a chat engine, whose memory all calls would share. Make one per question in a function "

@@ -105,7 +105,7 @@ def _obstacle(n: int) -> str:
         return f"CUDA does not report its free memory ({error}): {_remedy()}"
     if free < _RESERVED + _MIN_BYTES:
         return (
-            f"{free / 2**30:.1f} GiB of its memory are free, and {(_RESERVED + _MIN_BYTES) / 2**30:.2f} are needed: "
+            f"{free / 2**30:.1f} GiB of its memory is free, but {(_RESERVED + _MIN_BYTES) / 2**30:.2f} GiB is needed: "
             "check for other processes on it (nvidia-smi)"
         )
     return ""

@@ -49,7 +49,7 @@ class QuestionRun(Run):
         return stage.codec.encode(self.read(stage))
 
     def entry(self, stage: Stage[T]) -> StoredResult:
-        raise StoreError(f"{stage.kind}: computed for one question, so no store has it")
+        raise StoreError(f"{stage.kind}: computed in memory for one question, so it is not stored")
 
     def is_cached(self, stage: Stage[object]) -> bool:
         return stage in self._stages or stage.key in self._made

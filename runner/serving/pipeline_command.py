@@ -84,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
         "--subset",
         default="",
         metavar="NAME",
-        help="top-level subset that the question resembles; its reranker is used, if each has one",
+        help="top-level subset whose reranker to use, if subsets have separate rerankers",
     )
     parser.add_argument(
         "--corpus",

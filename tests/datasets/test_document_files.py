@@ -211,7 +211,7 @@ def test_non_text_title_becomes_a_string(tmp_path: Path) -> None:
 def test_unreadable_document_files_are_errors(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"does not exist, expected documents as JSON Lines"):
         read_documents(tmp_path / "gone")
-    with pytest.raises(DataError, match=r"no file in it can be read; its files: none, expected documents as \.txt"):
+    with pytest.raises(DataError, match=r"it has no readable file\. Expected documents as \.txt"):
         read_documents(tmp_path)
     (tmp_path / "a.pdf").write_bytes(b"%PDF-1.4 broken")
     with pytest.raises(DataError, match=r"a\.pdf: cannot be read as PDF"):

@@ -105,7 +105,7 @@ def test_offsets_select_one_of_several_matches_of_a_quote(tmp_path: Path, start:
         ({"gold": 3.5}, "line 1, field 'gold': got a number, expected a list"),
         (
             {"gold": {"document": "a.md", "quote": "the “Bridge”"}},
-            "which contains it 0 times, but has its words with other punctuation, case or Unicode characters",
+            "which contains it 0 times, but has the same words with different punctuation, case or Unicode characters",
         ),
         ({"gold": False}, "line 1, field 'gold': got a boolean, expected a list"),
         ({"gold_any": ["c.md"]}, "is not in the corpus, which has no document 'c.md'"),

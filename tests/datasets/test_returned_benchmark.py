@@ -28,7 +28,7 @@ def change(**fields: Any) -> Callable[[], Any]:
     ("returned", "message"),
     [
         (lambda: None, "Mine: got NoneType, expected a Benchmark"),
-        (lambda: replace(BENCHMARK, samples=()), "Mine: it has no samples"),
+        (lambda: replace(BENCHMARK, samples=()), "Mine: got no samples"),
         (lambda: replace(BENCHMARK, samples=("who?",)), "Mine, sample 1: got 'who?' of type str, expected Sample"),
         (lambda: replace(BENCHMARK, documents=[]), "Mine, documents: got [] of type list, expected Documents"),
         (change(id="q1"), "Mine: the sample id 'q1' occurs twice, as sample 1 and as sample 2"),

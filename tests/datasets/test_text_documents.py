@@ -71,7 +71,7 @@ def test_one_per_line_splits_text_files_into_documents(tmp_path: Path) -> None:
 
 def test_folder_of_line_files_requires_one_per_line(tmp_path: Path) -> None:
     (tmp_path / "part_1").write_text("First.\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"no file in it can be read; its files: 1 without extension"):
+    with pytest.raises(DataError, match=r"it has no readable file, only 1 without extension"):
         read_documents(tmp_path)
 
 

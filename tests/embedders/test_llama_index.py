@@ -112,7 +112,7 @@ def test_embedding_key_comes_from_the_environment_and_not_the_identity(monkeypat
         (LlamaIndexEmbeddings("llama_index.core.MockEmbedding", {}), "arguments.embed_dim: missing"),
         (
             LlamaIndexEmbeddings(LETTERS, {"api_key": "s3cret"}),
-            "arguments.api_key: a secret cannot be in a configuration",
+            "arguments.api_key: must not contain a secret",
         ),
     ],
     ids=["another package", "not installed", "no embedding", "misspelt", "missing", "a secret"],

@@ -415,7 +415,7 @@ class TestRetries:
         ("body", "said"),
         [
             (b'{"error": "plain"}', "plain"), (b'{"detail": "Not Found"}', "Not Found"), (b'{"message": "m"}', "m"),
-            (b"<h1>\nbad gateway</h1>", "<h1> bad gateway</h1>"), (b"", "without a word"), (b"x" * 999, "x" * 290),
+            (b"<h1>\nbad gateway</h1>", "<h1> bad gateway</h1>"), (b"", "empty reply"), (b"x" * 999, "x" * 290),
         ],
     )  # fmt: skip
     def test_server_error_message_becomes_one_line(self, body: bytes, said: str) -> None:
@@ -528,7 +528,7 @@ for _ in answers:
         answers, server = ask(lambda *_: Reply(status=status, body=body), *map(str, range(40)), concurrency=2)
         assert {answer.state for answer in answers.values()} == {AnswerState.ERROR}
         assert len(server.requests) <= 4
-        assert any(answer.error.startswith("not asked: ") for answer in answers.values())
+        assert any(answer.error.startswith("not sent: ") for answer in answers.values())
         assert all("no such key" in answer.error for answer in answers.values())
 
     def test_refusal_after_a_success_does_not_stop_the_rest(self) -> None:
@@ -559,7 +559,7 @@ for _ in answers:
         started = time.monotonic()
         answers, _ = ask(script, "limited", "refused")
         assert time.monotonic() - started < 5
-        assert answers["limited"].error.startswith("not asked again: ")
+        assert answers["limited"].error.startswith("not sent again: ")
 
     @pytest.mark.parametrize("failure", [Reply(cut=True), Reply(delay_s=0.5), Reply(status=500)])
     def test_request_that_always_fails_does_not_stop_the_others(self, failure: Reply) -> None:
@@ -635,7 +635,7 @@ class TestKey:
         ({"base_url": "http://"}, "base_url: got 'http://'"),
         ({"base_url": "http://[::1"}, "base_url: got 'http://[::1'"),
         ({"base_url": "http://host:port/v1"}, "base_url: got 'http://host:port/v1'"),
-        ({"base_url": "http://me:secret@host/v1"}, "base_url: holds a user name or password"),
+        ({"base_url": "http://me:secret@host/v1"}, "base_url: contains a user name or password"),
         ({"base_url": "http://host/v1?key=secret"}, 'base_url: has a part after "?" or "#"'),
         ({"base_url": "http://host/v1#secret"}, 'base_url: has a part after "?" or "#"'),
         ({"temperature": -1.0}, "temperature: got -1.0"),

@@ -197,7 +197,7 @@ def test_unusable_and_missing_vllm_commands_have_different_errors(place: Path, t
     written.write_text("#!/bin/sh")
     said = [chat(place, command=str(command)).check() for command in (written, tmp_path, tmp_path / "none")]
     assert [problems[0].removeprefix("command: ") for problems in said] == [
-        f"'{written}' is not executable. Allow it with: chmod +x {written}",
+        f"'{written}' is not executable. Fix it with: chmod +x {written}",
         f"'{tmp_path}' is a folder, expected the program in it, e.g. {tmp_path}/bin/vllm",
         f"the program '{tmp_path}/none' does not exist. Install vLLM in a separate environment (python -m venv ~/vllm "
         "&& ~/vllm/bin/pip install vllm) and set command to ~/vllm/bin/vllm",

@@ -65,7 +65,7 @@ def test_without_retries_no_refused_request_is_sent_again(loop: asyncio.Abstract
 
 def test_delay_of_a_day_is_not_waited_for(loop: asyncio.AbstractEventLoop) -> None:
     (failed,), seconds = send(loop, Account(lasts_for=0, retry_after="86400"), 1)
-    assert failed.endswith("(attempt 1); the server asks for a delay of 86,400 s")
+    assert failed.endswith("(attempt 1); the server asks us to wait 86,400 s")
     assert seconds < 1
 
 

@@ -159,7 +159,7 @@ class TestChecks:
             ("absent", "which cannot be imported (AttributeError: "),
             ("NAME", "which is a str, expected a query engine, or a function that returns one"),
             ("Custom", "which is a ModelMetaclass, expected a query engine"),
-            ("find", "which is a retriever, and gives no answer. Use it as retriever=llama_index"),
+            ("find", "which is a retriever and does not answer. Use it as retriever=llama_index"),
             ("chat", "which is a chat engine, whose memory all calls would share"),
             ("asynchronous", "which is asynchronous, expected a plain function"),
         ],

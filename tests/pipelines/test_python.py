@@ -180,7 +180,7 @@ class TestChecks:
         (found,) = pipeline("answer", top=3).check()
         assert "which cannot be called as answer(question, top=...): got an unexpected keyword argument 'top'" in found
         (found,) = pipeline("with_history", history="x").check()
-        assert "whose parameter `history` is given by the sweep" in found
+        assert "whose parameter `history` is set by the sweep" in found
 
     def test_python_pipeline_rejects_numbers_out_of_range(self) -> None:
         found = pipeline("answer", timeout_s=0, concurrency=0).check()

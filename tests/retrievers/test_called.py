@@ -169,7 +169,7 @@ class TestFunction:
         (found,) = function("wrong").check()
         assert "which cannot be called as wrong(query): missing a required argument: 'other'" in found
         (found,) = function("counted", parameters={"top_k": 3}).check()
-        assert "`top_k` is given by the sweep. Remove it from retriever.parameters." in found
+        assert "`top_k` is set by the sweep. Remove it from retriever.parameters." in found
         (found,) = function("absent").check()
         assert "which cannot be imported" in found
         (found,) = function("find", depth=0).check()

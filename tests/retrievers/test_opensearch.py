@@ -140,7 +140,7 @@ def test_opensearch_wrong_vector_dimension_names_the_embedder(retriever: SearchS
         ({"request": MATCH[:-1]}, "request: is not JSON"),
         ({"request": MATCH.replace('"{query}"', '"a {query}"')}, "request: got 'a {query}', expected a placeholder"),
         ({"scheme": "Digest"}, "scheme: got 'Digest'"),
-        ({"base_url": "http://user:word@host"}, "base_url: holds a user name or password"),
+        ({"base_url": "http://user:word@host"}, "base_url: contains a user name or password"),
         ({"api_key_env": "NOT_SET_HERE"}, "api_key_env: the environment variable NOT_SET_HERE is not set"),
         ({"revision": ""}, "revision: is empty"),
     ],

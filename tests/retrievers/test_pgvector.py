@@ -134,7 +134,7 @@ def test_failed_pgvector_connection_does_not_show_the_password(
     before: str, after: str, message: str, dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TEST_DSN", dsn.replace(before, after))
-    with pytest.raises(ComponentError, match="cannot connect by the string in TEST_DSN") as error:
+    with pytest.raises(ComponentError, match="cannot connect with the string in TEST_DSN") as error:
         find_texts(RETRIEVER)
     assert message in str(error.value)
     assert not any(secret in str(error.value) for secret in (PASSWORD, "wr0ng-and-secret"))

@@ -27,12 +27,12 @@ NEVER = "x7Qm2f9LkT4vWz8RbN3c"
         ("login --token {}", "sets token"),
         ("login --api-key={}", "sets api-key"),
         ("ALL,AWS_SECRET_ACCESS_KEY={},HOME", "sets AWS_SECRET_ACCESS_KEY"),
-        ("login hf_{}", "holds text that looks like a key"),
-        ("X=sk-proj-{}", "holds text that looks like a key"),
-        ("export AWS_ID=AKIAABCDEFGHIJKLMNOP", "holds text that looks like a key"),
-        ("echo '-----BEGIN OPENSSH PRIVATE KEY-----' > id", "holds text that looks like a key"),
-        ("export HTTPS_PROXY=http://me:{}@proxy:3128", "holds an address with a password"),
-        ("curl -H 'Authorization: Bearer {}' https://server", "holds a header with a secret"),
+        ("login hf_{}", "contains text that looks like a key"),
+        ("X=sk-proj-{}", "contains text that looks like a key"),
+        ("export AWS_ID=AKIAABCDEFGHIJKLMNOP", "contains text that looks like a key"),
+        ("echo '-----BEGIN OPENSSH PRIVATE KEY-----' > id", "contains text that looks like a key"),
+        ("export HTTPS_PROXY=http://me:{}@proxy:3128", "contains an address with a password"),
+        ("curl -H 'Authorization: Bearer {}' https://server", "contains a header with a secret"),
     ],
 )
 def test_secrets_in_a_line_are_described_without_their_value(line: str, how: str) -> None:

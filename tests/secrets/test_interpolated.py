@@ -25,7 +25,7 @@ READ = "${oc.env:MY_API_KEY}"
 )  # fmt: skip
 def test_secrets_in_hydra_nodes_are_rejected(override: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_API_KEY", NEVER)
-    with pytest.raises(ConfigError, match="holds the secret of the environment variable MY_API_KEY") as raised:
+    with pytest.raises(ConfigError, match="contains the secret of the environment variable MY_API_KEY") as raised:
         compose_config([override.format(READ)])
     assert NEVER not in str(raised.value)
 
@@ -42,7 +42,7 @@ def test_variable_with_a_key_like_name_is_rejected_in_hydra_nodes(
     monkeypatch.setenv("MY_LLM", NEVER)
     for named in (("llm.api_key_env=MY_LLM",), (f"hydra.searchpath=[file://{tmp_path}]", "+sweeps=mine")):
         monkeypatch.setattr(known, "_marked", set())
-        with pytest.raises(ConfigError, match="holds the secret of the environment variable MY_LLM") as raised:
+        with pytest.raises(ConfigError, match="contains the secret of the environment variable MY_LLM") as raised:
             compose_config(["llm=openai", *named, override.format("${oc.env:MY_LLM}")])
         assert NEVER not in str(raised.value)
 
@@ -50,7 +50,7 @@ def test_variable_with_a_key_like_name_is_rejected_in_hydra_nodes(
 def test_override_that_names_a_variable_hides_its_value(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(known, "_marked", set())
     monkeypatch.setenv("MY_LLM", NEVER)
-    with pytest.raises(ConfigError, match="llm: holds the secret of the environment variable MY_LLM") as raised:
+    with pytest.raises(ConfigError, match="llm: contains the secret of the environment variable MY_LLM") as raised:
         compose_config(["llm.api_key_env=MY_LLM", f"llm={NEVER}"])
     assert NEVER not in str(raised.value)
 
@@ -58,7 +58,7 @@ def test_override_that_names_a_variable_hides_its_value(monkeypatch: pytest.Monk
 def test_generation_error_shows_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(known, "_marked", set())
     monkeypatch.setenv("MY_LLM", NEVER)
-    with pytest.raises(ConfigError, match="holds the secret of the environment variable MY_LLM"):
+    with pytest.raises(ConfigError, match="contains the secret of the environment variable MY_LLM"):
         compose_generation(["llm=openai", "llm.api_key_env=MY_LLM", "llm.model='${oc.env:MY_LLM}'"])
 
 

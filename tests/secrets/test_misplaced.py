@@ -70,7 +70,7 @@ def test_value_of_a_secret_variable_is_refused_in_every_field(monkeypatch: pytes
             continue
         monkeypatch.setenv("MY_API_KEY", secret)
         (problem,) = misplaced_secrets({"experiment": {"name": f"run {secret}"}})
-        assert problem.startswith("experiment.name: holds the secret of the environment variable MY_API_KEY. ")
+        assert problem.startswith("experiment.name: contains the secret of the environment variable MY_API_KEY. ")
         assert secret not in problem
 
 

@@ -46,5 +46,5 @@ def test_process_output_shows_no_secret() -> None:
     assert "KeyError: '***'" in done.stderr
     assert "Exception ignored in" in done.stderr
     assert "OSError: ***" in done.stderr
-    assert "too many (a wrong call of logging, with arguments ('***',))" in done.stderr
-    assert "%d is wrong (a wrong call of logging, with arguments ('no number',))" in done.stderr
+    assert "too many (invalid logging call with arguments ('***',))" in done.stderr
+    assert "%d is wrong (invalid logging call with arguments ('no number',))" in done.stderr

@@ -82,7 +82,7 @@ def test_block_limits_follow_free_memory(vectors: int, queries: int, free: int, 
 @pytest.mark.parametrize(
     ("free", "n", "said"),
     [
-        (GIB, 10, r"1\.0 GiB of its memory are free, and 1\.75 are needed"),
+        (GIB, 10, r"1\.0 GiB of its memory is free, but 1\.75 GiB is needed"),
         (8 * GIB, 2049, "the search needs 2,049 hits per query, and a GPU supports 2,048"),
     ],
 )

@@ -14,7 +14,7 @@ from components.testset.records import Draft, GateVerdict
 from components.testset.wording import Wording
 from components.text.normalize import ANSWER_FORM_VERSION
 
-_NO_GOLD = Finding("no_gold", "nothing was cited, or nothing was located")
+_NO_GOLD = Finding("no_gold", "no evidence was cited or located")
 
 
 @dataclass(frozen=True)

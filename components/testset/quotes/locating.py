@@ -70,13 +70,13 @@ def locate(draft: Draft, texts: Mapping[str, str], max_added: int = 4) -> GateVe
         cited |= outcome.sentences
         remarks += [outcome.remark] if outcome.remark else []
     if not cited:
-        return GateVerdict(VerdictState.REJECTED, NOT_FOUND, "the writer cited nothing")
+        return GateVerdict(VerdictState.REJECTED, NOT_FOUND, "the writer cited no evidence")
     gold = _gold(cited, Sections(extracts, sentences, texts), max_added)
     if isinstance(gold, _NotLocated):
         return GateVerdict(VerdictState.REJECTED, gold.reason, gold.detail)
     unused = {extract.document_id for extract in extracts} - {unit.document_id for unit in gold}
     if unused and draft.kind not in (Kind.CONVERSATION, Kind.SUMMARIZATION):
-        return GateVerdict(VerdictState.REJECTED, UNUSED, f"nothing cited of {', '.join(sorted(unused))}")
+        return GateVerdict(VerdictState.REJECTED, UNUSED, f"no evidence cited from {', '.join(sorted(unused))}")
     if leaving := {unit.document_id for unit in gold} & set(draft.removed):
         return GateVerdict(VerdictState.REJECTED, LEAVES, f"leaves the corpus: {', '.join(sorted(leaving))}")
     located = replace(draft, gold=gold)

@@ -80,7 +80,7 @@ def foreign_labels(items: Sequence[LabelledItem], answers: Collection[tuple[str,
     first = f"{foreign[0].sample.id!r}: {one_line(foreign[0].answer, 80)!r}"
     return (
         f"{len(foreign)} of {len(answered)} labelled answers are not in {sweep.name}{changed}, e.g. "
-        f"{first}. The judge grades them as the file has them, and the estimates of the cells leave them "
+        f"{first}. The judge grades them as they are in the file, and the estimates of the cells leave them "
         "out. If a spreadsheet changed the texts, write the file again as in docs/judges.md."
     )
 

@@ -99,7 +99,7 @@ def _pairs(losses: list[list[float | None]]) -> tuple[tuple[float | None, ...], 
 
 def _require_same(folder: Path, present: Mapping[str, Json], requested: Mapping[str, Json]) -> None:
     differences = [
-        f"{name}={present.get(name)!r} there, {value!r} here"
+        f"{name} is {present.get(name)!r} in the folder, {value!r} now"
         for name, value in requested.items()
         if present.get(name) != value
     ]

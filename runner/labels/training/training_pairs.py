@@ -17,7 +17,7 @@ from components.records import Answer, AnswerState, Message, Request, ScoreState
 from runner.labels.label_files import NOT_APPLICABLE, LabelledItem
 
 SETTLED = "graded without asking, or passage by passage"
-UNSAYABLE = "not applicable, which this judge cannot say"
+UNSAYABLE = "not applicable, a verdict that this judge cannot give"
 REASON_UNREADABLE = "reason left out: the judge could not read the reply with it"
 _N_SHOWN = 3
 

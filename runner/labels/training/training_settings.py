@@ -63,7 +63,7 @@ class Settings:
         if self.device not in ("auto", "cpu", "cuda"):
             problems.append(
                 f"--device: got {self.device!r}, expected auto, cpu or cuda. "
-                "CUDA_VISIBLE_DEVICES chooses one of several."
+                "CUDA_VISIBLE_DEVICES selects one of several GPUs."
             )
         if not 0 < self.learning_rate < 1:
             problems.append(f"--learning-rate: got {self.learning_rate}, expected a number in (0, 1), such as 1e-4")

@@ -91,7 +91,7 @@ def _replacing(out: Path, store: Store) -> Iterator[Path]:
     out.parent.mkdir(parents=True, exist_ok=True)
     for leftover in store.unfinished_exports.left():
         if store.unfinished_exports.remove(leftover):
-            log.warning("removed %s, which a killed export left", leftover.folder)
+            log.warning("removed %s, left over from a killed export", leftover.folder)
     for folder, store_root in exports_beside(out):
         log.warning("%s: %s", folder, _advice(store_root, store))
     with store.unfinished_exports.begin(out) as export:
@@ -168,7 +168,7 @@ def _copy_code(plugins: Sequence[str], folder: Path) -> None:
             above = next((each for each in copies if path.is_relative_to(each)), None)
             if above is None:
                 log.warning(
-                    "the export lacks %s, which its code reads: the file is not below %s", path, places[0].parent
+                    "the export lacks %s, which its code reads, because the file is outside %s", path, places[0].parent
                 )
             else:
                 _copy_file(path, copies[above] / path.relative_to(above))
@@ -188,7 +188,7 @@ def _warn_of_edits(plugins: Sequence[str], started: str) -> None:
     changed_ns = {file.path: max(file.modified_ns, Path(file.path).stat().st_ctime_ns) for file in files}
     if edited := sorted(path for path, at_ns in changed_ns.items() if at_ns > start_ns):
         log.warning(
-            "%s written after the sweep began, so the export may answer otherwise than the sweep. Run the sweep again, "
+            "%s changed after the sweep began, so the export may answer unlike the sweep. Run the sweep again, "
             "or compare the answers with pipeline.py --check.",
             f"{edited[0]} was" if len(edited) == 1 else f"{edited[0]} and {len(edited) - 1:,} more files were",
         )
@@ -213,7 +213,7 @@ def _copy_file(path: Path, copy: Path) -> None:
         )
     if copy.exists() and copy.read_bytes() != contents:
         raise DataError(
-            f"{path}: the export would put it in the place of another {copy.name}, because code of two folders of "
+            f"{path}: it would overwrite another {copy.name} in the export, because code from two folders of "
             "sys.path, or of this project, is copied into one folder. Rename one of the two files."
         )
     copy.parent.mkdir(parents=True, exist_ok=True)

@@ -106,7 +106,7 @@ def _code(cell: ExportedCell) -> str:
         return ""
     lines = [f"- {_plain(each)}" for each in cell.code]
     trust = "Answering requires `--trust`, or `load_pipeline(trust=True)`, because it runs:"
-    return "\n".join(["\n## Code of others\n", trust, "", *lines, ""])
+    return "\n".join(["\n## Third-party code\n", trust, "", *lines, ""])
 
 
 def _plain(text: str) -> str:

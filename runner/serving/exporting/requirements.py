@@ -127,4 +127,4 @@ def _pin(name: str) -> str:
     """Return the requirement without the mark of a local build ("2.13.0+cpu"), which an index does not have."""
     version = metadata.version(name)
     public, _, local = version.partition("+")
-    return f"{name}=={public}" + (f"  # here {version}" if local else "")
+    return f"{name}=={public}" + (f"  # exported with {version}" if local else "")

@@ -63,7 +63,7 @@ def _export(options: argparse.Namespace, testset: Testset) -> int:
     wording = WORDINGS[options.language or (Language.ZH if is_chinese else Language.EN)]
     if options.format is AnnotationFormat.CSV:
         write_lines(options.to, [write_sheet(samples, testset, wording)])
-        say(f"wrote {len(samples):,} samples to {options.to}: a copy for each annotator, named after them")
+        say(f"wrote {len(samples):,} samples to {options.to}. Give each annotator a copy that is named after them.")
         return 0
     config = options.to.with_suffix(".xml")
     write_lines(config, [labelling_config(samples, testset, wording)])

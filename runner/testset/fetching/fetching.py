@@ -47,7 +47,7 @@ def fetch(name: str, source: Path | None, report: Report) -> Path:
     with _lock(base):
         if folder := fetched_folder(named):
             _check_unchanged(folder)
-            report(f"{name}: is in {folder}, and its files match {MANIFEST}")
+            report(f"{name}: already in {folder}; its files match {MANIFEST}")
             return folder
         if source is not None:
             return _take_from_folder(named, source, base, report)

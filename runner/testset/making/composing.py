@@ -61,7 +61,7 @@ def _explain_error(error: Exception, name: str, checker: list[str]) -> str:
     """
     message = "\n".join(causes(error)).partition("\nConfig search path:")[0]
     if missing := re.search(r"Interpolation key '\w+' not found\s+full_key: ([\w.]+)", message):
-        return f"{missing[1]}: is missing. Set it:  {missing[1]}=..."
+        return f"{missing[1]}: is missing. Set it with {missing[1]}=..."
     if unknown := re.search(r"Could not override '([\w.@/]+)'", message):
         return f"{unknown[1]}: {_advice_on_unknown(unknown[1], name, checker)}"
     if several := re.search(r"Ambiguous value for argument '([^']+)'", message):

@@ -107,7 +107,7 @@ def _summarize(
         for line in short_lines(counts):
             console.print(line, markup=False, soft_wrap=True)
         console.print(
-            f"Some matrix fields have fewer samples than requested: {out}/coverage.csv lists them.",
+            f"Some matrix fields have fewer samples than requested; see {out}/coverage.csv.",
             markup=False,
             soft_wrap=True,
         )

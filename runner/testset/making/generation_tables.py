@@ -35,7 +35,7 @@ def show_bound(
     )
     console.print(f"models:   {_models(settings)}", markup=False, soft_wrap=True)
     if settings.run.plan_only:
-        table = Table("step", "requests", "tokens", "requests at most", "tokens at most", title="requests")
+        table = Table("step", "requests", "tokens", "max requests", "max tokens", title="requests")
         for part in parts:
             numbers = (
                 part.if_none_rejected.n_requests,
@@ -72,7 +72,7 @@ def _models(settings: GenerationSettings) -> str:
     """Return which model writes and which one checks."""
     writer, checker = model_name(settings.llm), model_name(settings.checker)
     if settings.checker == settings.llm:
-        return f"{writer} writes and checks itself, which is lenient. Choose another with checker=..."
+        return f"{writer} writes and also checks, so checks are lenient. Choose another checker with checker=..."
     return f"{writer} writes, {checker} checks"
 
 

@@ -35,7 +35,7 @@ class ImportCounts:
         """Yield the counts in sentences."""
         n_skipped = sum(self.skipped.values())
         yield (
-            f"{self.n_traces:,} traces read: {self.n_questions:,} questions kept, {self.n_folded:,} folded into them, "
+            f"{self.n_traces:,} traces read: {self.n_questions:,} questions kept, {self.n_folded:,} merged into them, "
             f"{n_skipped:,} skipped"
         )
         for name, counts in (("skipped", self.skipped), ("masked", self.masked), ("feedback", self.feedback)):
@@ -57,7 +57,7 @@ def import_questions(
         if isinstance(trace, SkippedTrace):
             skipped[trace.reason] += 1
         elif trace.id in by_id:  # pages of a server overlap when traces arrive meanwhile
-            skipped["its id was read before"] += 1
+            skipped["duplicate id"] += 1
         else:
             by_id[trace.id] = _mask(trace, private)
     questions = name_thumbs(list(by_id.values()))

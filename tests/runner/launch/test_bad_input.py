@@ -225,7 +225,7 @@ class TestCommandLine:
         secret = ["llm=openai", "llm.model=m", "llm.api_key_env=", "llm.base_url='http://host/v1?key=sk-secret'"]
         code, error = self.run(tmp_path, *how, "top_k=3", *secret)
         assert code == EXIT_NOT_RUN
-        assert "llm.base_url: holds a user name or password, a key or a token" in error
+        assert "llm.base_url: contains a user name or password, a key or a token" in error
         assert "sk-secret" not in error
         assert list(tmp_path.iterdir()) == []
 

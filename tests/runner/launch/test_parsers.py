@@ -66,7 +66,7 @@ def test_office_documents_without_a_parser_are_an_error(tmp_path: Path) -> None:
     refused = run_command(tmp_path, *SMALL)
     assert refused.returncode == 2
     message = " ".join(refused.stderr.split())
-    assert "no file in it can be read; its files: 1 .docx, expected" in message
+    assert "it has no readable file, only 1 .docx. Expected" in message
     assert "parser=office reads Office files." in message
     done = run_command(tmp_path, "parser=office", *SMALL)
     assert done.returncode == 0, done.stderr

@@ -71,7 +71,7 @@ def test_edit_after_the_sweep_is_reported(edited: str, folder: Path, caplog: pyt
     load_plugins(["copied_plugin"])
     _warn_of_edits(["copied_plugin"], started)
     (message,) = caplog.messages
-    assert message.startswith(f"{folder / edited} was written after the sweep began")
+    assert message.startswith(f"{folder / edited} was changed after the sweep began")
 
 
 def test_files_of_two_folders_with_one_name_are_not_exported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +81,7 @@ def test_files_of_two_folders_with_one_name_are_not_exported(folder: Path, monke
     (other / "copied_prompt.txt").write_text("Answer at length.")
     monkeypatch.syspath_prepend(other)
     load_plugins(["copied_second"])
-    with pytest.raises(DataError, match=r"copied_prompt\.txt: the export would put it in the place of another"):
+    with pytest.raises(DataError, match=r"copied_prompt\.txt: it would overwrite another"):
         _copy_code(["copied_second"], folder / "code")
 
 

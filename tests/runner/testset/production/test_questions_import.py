@@ -56,7 +56,7 @@ def test_trace_that_two_pages_list_is_one_question(tmp_path: Path) -> None:
     (only,) = imported(tmp_path / "out", asked, asked)
     assert "history" not in only
     counts = json.loads((tmp_path / "out" / "import.json").read_text())
-    assert counts["skipped"] == {"its id was read before": 1}
+    assert counts["skipped"] == {"duplicate id": 1}
 
 
 def test_questions_with_different_numbers_are_not_merged(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_question_import_makes_a_data_set_that_a_sweep_reads(
     arguments = ["import", "--from", "otel", str(tmp_path / "traces.jsonl"), "--out", str(out), "--mask", "email"]
     assert main(arguments) == 0
     printed = capsys.readouterr().out
-    assert "3 traces read: 2 questions kept, 0 folded into them, 1 skipped" in printed
+    assert "3 traces read: 2 questions kept, 0 merged into them, 1 skipped" in printed
     assert "skipped: failed 1" in printed
     assert f"dataset.documents=DOCUMENTS dataset.samples={out / 'questions.jsonl'} language=LANGUAGE" in printed
     assert "masked: email 1" in printed
