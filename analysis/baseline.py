@@ -100,8 +100,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def choose_cell(sweep: LoadedSweep, text: str) -> CellResult:
-    """Return the cell that `text` names, or the only cell. Raises DataError if it failed, or without a name if there
-    are several.
+    """Return the cell that `text` names, or the only cell if `text` is "". Raises DataError if that cell failed, or if
+    `text` is "" and the sweep has several cells.
     """
     if not text and len(sweep.cells) != 1:
         raise DataError(f"{sweep.name}: the sweep has {len(sweep.cells)} cells. Name one: {CELL}")
@@ -129,7 +129,7 @@ def make_baseline(sweep: LoadedSweep, cell: CellResult, metrics: Sequence[str]) 
 
 
 def has_same_corpus(baseline: Baseline, cell: CellResult) -> bool:
-    """Return True if the cell's documents are known to be those of the baseline, so that spans of gold compare."""
+    """Return True if the cell's documents are known to be the baseline's, so that gold spans are comparable."""
     return bool(baseline.corpus) and baseline.corpus == _get_corpus(cell)
 
 

@@ -1,4 +1,4 @@
-"""python -m analysis gate: whether a cell is worse than a baseline, as an exit code for continuous integration."""
+"""python -m analysis gate: exits with 1 if a cell is worse than a baseline, for continuous integration."""
 
 import argparse
 import math

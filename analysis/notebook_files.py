@@ -1,4 +1,4 @@
-"""python -m analysis notebooks: the notebooks as .ipynb files, for a sweep of the user."""
+"""python -m analysis notebooks: writes the notebooks as .ipynb files, preset to one of your sweeps."""
 
 import argparse
 from pathlib import Path
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Write the files and print their paths. Returns 0.
 
-    Raises DataError if the sweep does not exist or a file of that name does, and MissingExtraError without jupytext.
+    Raises DataError if the sweep is missing or an output file already exists, and MissingExtraError without jupytext.
     """
     folder = str(find_sweep(options.sweep).resolve()) if options.sweep else ""
     files = write_notebooks(options.out, folder)

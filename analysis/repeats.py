@@ -27,7 +27,7 @@ from runner.results import (
 )
 
 Draw = tuple[int, int]
-"""Numbers of the draw of the answers and of the draw of their judgements."""
+"""Draw indices: (answer draw, judgement draw)."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
         )
     repeated = [_split(group, sweep, metric) for group in groups]
     console = terminal.make_console(options.format)
-    title = f"{metric}: standard deviations of one sample, by where they come from"
+    title = f"{metric}: standard deviation of one sample, by source"
     terminal.show_table(console, title, _columns(repeated, results.varying_axes(cells)))
     for line in filter(None, [*_NOTES, groups_note(sweep.cells)]):
         console.print(f"[dim]{escape(line)}[/]")
@@ -159,7 +159,7 @@ def _deviation(variance: Variance | None) -> str:
 
 _NOTES = (
     "without judge_repeat, the deviation of the answers includes the judge's noise",
-    "errors of the mean are over groups of samples that depend on each other; more repeats cannot make them smaller "
-    "than the last column, more groups can",
-    f"deviations have intervals from an effective number of {MIN_CLUSTERS} groups up",
+    "standard errors treat each group of dependent samples as one unit; more repeats cannot lower them below the last "
+    "column, more groups can",
+    f"intervals of deviations need at least {MIN_CLUSTERS} effective groups",
 )

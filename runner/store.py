@@ -79,7 +79,7 @@ def _folders(store: Store, name: str) -> list[Path]:
 
 @dataclass
 class _Verification:
-    """Damage that was found so far, and files that this user may not read, which may be sound."""
+    """Damage that was found so far, and files that this user may not read, which may be intact."""
 
     console: Console
     delete: bool

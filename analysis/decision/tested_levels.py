@@ -65,7 +65,7 @@ class TestedLevels:
 
 
 def make_designs(scored: ScoredCells) -> list[LevelDesign]:
-    """Return a design for each axis to choose on with comparable levels. The noise of given passages is left out: it is
+    """Return a design for each axis with comparable levels. The noise rate of given passages is left out: it is
     a condition of the test, not a choice.
     """
     axes = [axis for axis in scored.axes if axis != CONDITION]

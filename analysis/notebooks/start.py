@@ -68,7 +68,7 @@ def open_sweep(sweep: str = "", metric: str = "", *, compares: bool = False) -> 
 
 
 def last_other(sweep: analysis.Sweep, metric: str, cell: CellResult) -> CellResult:
-    """Return the last cell by the metric, without `cell`. Return `cell` if the sweep has only that one."""
+    """Return the lowest-ranked cell by the metric other than `cell`. Return `cell` if it is the only one."""
     return next((each for each in reversed(sweep.rank_cells(metric)) if each.cell_id != cell.cell_id), cell)
 
 

@@ -106,7 +106,7 @@ CRUD_RAG = Paper(
         "quest_eval_recall": "judge=crud_rag",
         "length": "metrics=published",
     },
-    size="sizes of the published split file; the paper speaks of a fifth of its data, which are other numbers",
+    size="sizes in the published split file; they differ from the fifth of the data that the paper mentions",
 )
 
 OMNIEVAL = Paper(
@@ -155,7 +155,7 @@ FINANCERAG = Paper(
 _TEXT2VEC = (
     "bert_score is, in the paper's code, a cosine of text2vec sentence embeddings: it is not compared with a BERTScore"
 )
-_JUDGE = "the paper's judge is a fine-tuned Qwen2.5-7B-Instruct: another judge has its own scale of the judged metrics"
+_JUDGE = "the paper's judge is a fine-tuned Qwen2.5-7B-Instruct: another judge may grade on a different scale"
 
 _LIST = (
     TableInfo(CRUD_RAG, 3, "chunk sizes, with fewer chunks in the prompt if they are larger", (_TEXT2VEC,)),

@@ -70,7 +70,7 @@ def _nothing_fits(table: PrintedTable, cells: Sequence[CellResult]) -> str:
     axes = dict.fromkeys(axis for row in table.rows for level in table.own_levels(row) for axis in level.axes)
     levels = [", ".join(f"{axis}={get_level(cell, axis) or 'none'}" for axis in axes) for cell in cells]
     return (
-        f"{table.info.name}: none of the {len(cells)} cells that did not fail is one of its rows.\n"
+        f"{table.info.name}: none of the {len(cells)} successful cells matches one of its rows.\n"
         f"  rows: {rows}\n"
         f"  cells: {'; '.join(dict.fromkeys(levels))}"
     )

@@ -1,4 +1,4 @@
-"""The report as one HTML page without other files and network. All of its content is visible without JavaScript."""
+"""The report as one self-contained HTML page. All of its content is visible without JavaScript."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Samples as a separate HTML page without other files, network or JavaScript."""
+"""Samples as a self-contained HTML page, without network or JavaScript."""
 
 from collections.abc import Sequence
 from pathlib import Path

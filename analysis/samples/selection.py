@@ -22,7 +22,7 @@ from runner.results import (
 )
 
 NO_FAILURE = "none"
-"""Name for users of the class of samples without a failure."""
+"""Command-line name of the class of samples that did not fail."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Selection:
     """The samples to show in order, as keys and as rows of each cell's table.
 
     `n` is the number before the limit. `without_value` counts samples without a value of the metric by reason; they
-    come last. With `are_equal`, all samples of a single cell have the same
+    come last. `are_equal` is true if all samples of a single cell have the same
     value, so the metric does not order them.
     """
 
@@ -59,7 +59,7 @@ def select(
 ) -> Selection:
     """Return the worst samples of the first cell by the metric.
 
-    With a second cell, these are the samples at which the first cell loses most to it. `failures` are the classes of
+    With a second cell, these are the samples on which the first cell loses most. `failures` are the classes of
     all samples of the first cell, and `only` selects one of them. Raises DataError if there is no such sample.
     """
     if is_corpus_metric(sweep.folder_of(cells[0]), metric.metric):

@@ -1,4 +1,4 @@
-"""Reader of the facts to show about samples."""
+"""Reads the stored facts that are shown about samples."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Drafts as a separate HTML page without other files, network or JavaScript."""
+"""Drafts as a self-contained HTML page, without network or JavaScript."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -63,7 +63,7 @@ class WatchedSweep:
 
 @dataclass
 class Watcher:
-    """Reads the state of a sweep again and again. A cell that did not change is read once."""
+    """Polls the state of a sweep. An unchanged cell is read only once."""
 
     folder: Path
     _cells: dict[str, tuple[int, CellResult]] = field(default_factory=dict)

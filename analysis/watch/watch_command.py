@@ -1,4 +1,4 @@
-"""python -m analysis watch: how far a running sweep is, in the terminal or on a page."""
+"""python -m analysis watch: shows the progress of a running sweep, in the terminal or on a page."""
 
 import argparse
 

@@ -60,7 +60,7 @@ def _handler(page: Callable[[], str]) -> type[BaseHTTPRequestHandler]:
 
         def do_GET(self) -> None:
             _, port = self.connection.getsockname()
-            # A page of another site may have its name resolved to this machine, and would then read ours.
+            # DNS rebinding: another site can point its own name at this machine, and its pages could then read ours.
             if self.headers.get("Host") not in (f"{HOST}:{port}", f"localhost:{port}"):
                 self._answer(
                     HTTPStatus.MISDIRECTED_REQUEST, "Wrong Host header. Open the address that the command printed."
@@ -75,7 +75,7 @@ def _handler(page: Callable[[], str]) -> type[BaseHTTPRequestHandler]:
 
         def _answer(self, status: HTTPStatus, text: str) -> None:
             content = text.encode(errors="backslashreplace")
-            with suppress(ConnectionError):  # the browser has left
+            with suppress(ConnectionError):  # the browser closed the connection
                 self.send_response(status)
                 for name, value in _HEADERS.items():
                     self.send_header(name, value)

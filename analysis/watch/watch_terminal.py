@@ -1,4 +1,4 @@
-"""The state of a sweep in the terminal: once, again and again in place, or as lines of a log."""
+"""The state of a sweep in the terminal: once, refreshed in place, or as log lines."""
 
 import time
 

@@ -46,7 +46,7 @@ def ask_until_readable(
 
     An inquiry with an unreadable reply is sent again, with that reply and `reminder` appended to the conversation, up
     to `max_attempts` attempts in total. An empty, refused or truncated reply counts as unreadable, because its intended
-    end is unknown. So does a reply that repeats an unreadable one: small models copy a truncated text to its last word,
+    end is unknown. A repeat of an unreadable reply counts too: small models copy a truncated text to its last word,
     and then end it. A failed request is not repeated: the model behind `ask` has already retried it. Without inquiries,
     nothing is sent.
     """

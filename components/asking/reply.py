@@ -68,7 +68,7 @@ def _is_final_answer(reply: str, key: str, *, is_alone: bool) -> bool:
     """Return True if the last object with `key` is the model's answer, and not part of its explanation.
 
     It is not the answer if it is an example, the requested form, several values to choose from, or a value within a
-    sentence (`is_alone`: it lacks the requested reason). Neither is it if the model then says that it cannot judge.
+    sentence (`is_alone`: it lacks the requested reason), or if the model then says that it cannot judge.
     Another request is cheap, a wrong grade is not.
     """
     places = list(re.finditer(rf"\b{key}[\"'”’＂]?\s*[:：]", reply))
@@ -120,7 +120,7 @@ def json_values(text: str) -> list[Json]:
 
 
 def repeats_form(text: str, instruction: str) -> bool:
-    """Return True for an empty text, "...", and a placeholder of the form in an instruction, such as "keyword"."""
+    """Return True for an empty text, "...", and a placeholder of the JSON template in an instruction."""
     return f'"{text}"' in instruction or not text.strip(" .…\n\t")
 
 
@@ -141,10 +141,10 @@ def _heading(line: str) -> str:
 
 
 def strip_form(text: str, prompt: str, *, is_alone: bool = True) -> str:
-    """Return a reply without the form on the last line of its prompt, which some models copy before they answer, or
-    instead of it.
+    """Return a reply without the JSON template on the last line of its prompt, which some models copy before or instead
+    of answering.
 
-    `is_alone` also removes the form without the words before it: only if no answer can be equal to the form.
+    `is_alone` also removes the template without the words before it. Set it only if no answer can equal the template.
     """
     line = prompt.rstrip().rpartition("\n")[2]
     _, brace, rest = line.partition('{"')

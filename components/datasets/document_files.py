@@ -1,4 +1,4 @@
-"""The documents of a user: a file of JSON Lines, a folder of files of many kinds, or one file of such a kind.
+"""Reads a user's documents: a JSON Lines file, a folder of files in many formats, or a single such file.
 
 Beautiful Soup reads HTML and pypdf reads PDF; llama-index's file readers use the same libraries. llama-index's package
 requires an older pandas than this project, so the two cannot be installed together.

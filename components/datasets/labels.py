@@ -93,7 +93,7 @@ def slug_of_task(name: str) -> tuple[str, str]:
 
 
 def name_problems(name: str) -> list[str]:
-    """Return an error message for a name of a data set that does not suit tables and MLflow."""
+    """Return an error message for a data set name that is unsuitable for tables and MLflow."""
     if re.fullmatch(r"\w[\w.-]{0,59}", name):
         return []
     return [

@@ -27,7 +27,7 @@ _VALUE, _RESTART = f"{WORD}val", "restart"
 
 
 def unwrap(root: "_Element") -> None:
-    """Put the text of nested elements in their place, in order, and remove deletions that are tracked.
+    """Replace nested elements by their text, in order, and remove tracked deletions.
 
     An equation becomes a run with the text of its parts. A phonetic guide keeps its characters without readings.
     The paragraphs of a text box follow the paragraph that holds the box.

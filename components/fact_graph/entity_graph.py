@@ -27,17 +27,17 @@ _RESOLUTION = 6
 class EntityGraph:
     """Phrases and passages as nodes, and a search that starts at the facts and passages that are near the query.
 
-    An edge between the phrases of a fact weighs the number of passages that state a fact about both. An edge between a
-    phrase and a passage that states a fact about it weighs 1, and one between two phrases whose cosine is at least
-    `synonym_threshold` weighs the cosine. A phrase proposes at most `max_synonyms` others.
+    The weight of an edge between the phrases of a fact is the number of passages that state a fact about both. An edge
+    between a phrase and a passage that states a fact about it has weight 1. An edge between two phrases whose cosine is
+    at least `synonym_threshold` has the cosine as its weight. A phrase proposes at most `max_synonyms` others.
 
     The `n_facts` facts with the largest inner products above zero give their phrases a weight: the mean over the facts,
     scaled between the best and the worst fact of the corpus, divided by the number of passages that state a fact about
-    the phrase. Each passage weighs its inner product, scaled in the same way, times `passage_weight`. Personalized
+    the phrase. The weight of a passage is its inner product, scaled alike, times `passage_weight`. Personalized
     PageRank with these weights and `damping` ranks the passages; it is computed to `tolerance`.
 
-    Without a fact the ranking equals an exact dense ranking of the same vectors, up to rounding of about 1e-6. So it
-    does for a query that no fact is near, unless a phrase connects passages. A query with a zero vector finds nothing.
+    Without facts, the ranking equals an exact dense ranking of the same vectors, up to rounding of about 1e-6. The same
+    holds for a query with no nearby fact, unless a phrase connects passages. A query with a zero vector finds nothing.
     The paper also has a language model filter the facts of each query. This search does not. Source: Gutiérrez et al.
     2025, "From RAG to Memory: Non-Parametric Continual Learning for Large Language Models" (HippoRAG 2).
     """

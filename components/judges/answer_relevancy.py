@@ -86,7 +86,7 @@ class AnswerRelevancy:
         return _WithoutLocalModels(**vars(self))
 
     def n_requests_per_sample(self, n_passages: int) -> int:
-        """Return 1: one request has all questions."""
+        """Return 1: one request asks for all questions."""
         return 1
 
     def prepare(self, samples: Sequence[Sample], ask: Ask) -> JudgePreparation:

@@ -147,8 +147,8 @@ CLAIM_METRICS: Mapping[str, ClaimMetric] = {
     "self_knowledge": ClaimMetric(self_knowledge, frozenset({_SOURCES, _RIGHT}), larger_is_better=None),
     "faithfulness": ClaimMetric(faithfulness, frozenset({_SOURCES})),
 }
-"""The metrics by name, in the order of the paper, which calls the first three precision, recall and F1 of its overall
-metrics. Metrics of words have these names here.
+"""The metrics by name, in the order of the paper. Its names for the first three are precision, recall and F1, which
+would be mistaken for the word-overlap metrics here.
 """
 
 

@@ -102,7 +102,7 @@ class Nuggets:
 
     Level: sample. Range: [0, 1], no unit, larger is better. Nuggets are made from the references, once per question for
     all cells, with `nugget_prompt` (placeholders {question} and {text}). `assignment_prompt` has placeholders for
-    {question}, {nuggets} and {answer}; one request has all nuggets. An empty answer states nothing, and scores 0
+    {question}, {nuggets} and {answer}; one request covers all nuggets. An empty answer states nothing, and scores 0
     without a request. Without references, nuggets or vital nuggets: NOT_APPLICABLE. With the `source` GOLD_DOCUMENTS,
     nuggets are made from the gold evidence in the corpus with `document_prompt` (same placeholders), and no references
     are needed. A sample is UNPARSABLE if it has more than `max_nuggets`, or if an assignment is missing after
@@ -151,7 +151,7 @@ class Nuggets:
         return languages_of_prompts(self.system, self._making_prompt, self.assignment_prompt)
 
     def n_requests_per_sample(self, n_passages: int) -> int:
-        """Return 1: one request has all nuggets."""
+        """Return 1: one request covers all nuggets."""
         return 1
 
     def prepare(self, samples: Sequence[Sample], ask: Ask) -> JudgePreparation:

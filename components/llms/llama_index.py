@@ -29,7 +29,7 @@ class LlamaIndexChat:
     The class must inherit `LLM`. Its method `chat` answers up to `concurrency` requests at a time, in threads.
 
     `arguments` are passed to its constructor, and are part of the keys of its replies. They include the model's name
-    and its token limit. They must include `temperature` if the class accepts it; above 0, equal requests have different
+    and its token limit. They must include `temperature` if the class has it; above 0, equal requests may get different
     answers. They must not include secrets: `api_key_env` names the environment variable with the argument `api_key`, ""
     for none. Many classes read a variable such as OPENAI_API_KEY themselves.
 

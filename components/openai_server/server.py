@@ -258,7 +258,7 @@ class Server:
         in_s = f" in {wait_s:.0f} s" if wait_s >= LONG_WAIT_S else ""
         timeout = f", timeout_s={self.timeout_s:g}" if is_too_slow(error) else ""
         number = "1 concurrent request" if limit == 1 else f"{limit} concurrent requests"
-        at_once = f"It gets {number} instead of concurrency={self.concurrency}"
+        at_once = f"It now receives at most {number} instead of concurrency={self.concurrency}"
         breaker.health.retries.record_retry(
             f"{self.model} at {extract_host(self.base_url)}",
             f"{describe_error(error, secret=read_api_key(self.api_key_env))} ({attempts}{timeout}); retrying{in_s}",

@@ -13,7 +13,7 @@ from components.openai_server.account_refusals import AccountRefusals
 
 _CUT_TO = 0.5
 _NEAR_TIMEOUTS = 0.1
-"""Near the number at which requests timed out, it grows by one per ten rounds, because each test costs a timeout."""
+"""Growth per round close to the number at which requests timed out. It is slow, because each probe costs a timeout."""
 
 
 class Window:

@@ -74,7 +74,7 @@ def folder_template(model: str) -> str | None:
 
 @cache
 def _template_error(template: str) -> str:
-    """Return the reason why a template cannot write a question as a prompt, "" if it can. Imports transformers but not
+    """Return the reason why a template cannot render a question as a prompt, "" if it can. Imports transformers but not
     torch.
     """
     from transformers.utils.chat_template_utils import render_jinja_template
@@ -85,7 +85,7 @@ def _template_error(template: str) -> str:
             [messages], chat_template=template, add_generation_prompt=True, **_SPECIAL_TOKENS
         )
     except Exception as error:  # noqa: BLE001 - Jinja's errors, or any error of a Python expression
-        return f"does not write a user's question as a prompt ({type(error).__name__}: {error})"
+        return f"cannot render a user's question as a prompt ({type(error).__name__}: {error})"
     return (
         "" if _QUESTION in prompt else ("leaves out the user's question, expected a template with messages' `content`")
     )

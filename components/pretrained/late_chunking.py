@@ -29,8 +29,8 @@ _GROUP_CHARACTERS = 2**20
 class _Window(NamedTuple):
     """Tokens of a document that the model reads together: `ids` int64, without prefix and special tokens.
 
-    `start` and `end` are the characters of its own tokens, int64; tokens that an earlier window has already given are
-    empty here, as tokens without characters are.
+    `start` and `end` are the character offsets of its tokens, int64. A token that an earlier window covers has an
+    empty span, like a token without characters.
     """
 
     document: int

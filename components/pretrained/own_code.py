@@ -21,7 +21,7 @@ from components.json_value import Json
 
 _MODULES = "auto_map"
 _ATTENTION = "attn_implementation"
-"""A part of the keys that choose an attention. A value with a slash or a colon is a repository of kernels."""
+"""Substring of keys that choose an attention implementation. Values with a slash or colon are kernel repositories."""
 _KERNELS = ("allow_all_kernels", "use_kernels", "kernel_config")
 
 _TABLES = frozenset({"added_tokens_encoder", "id2label", "label2id", "vocab", "word_weights"})
@@ -59,7 +59,7 @@ _is_untrusted: ContextVar[bool] = ContextVar("is_untrusted", default=False)
 
 
 class KernelRefused(FileNotFoundError):
-    """A kernel of the hub that no trusted model asks for. Transformers goes on without optional kernels."""
+    """A kernel from the hub that no trusted model requested. Transformers continues without optional kernels."""
 
     def __init__(self, name: object) -> None:
         super().__init__(f"{name} is a kernel from the hub, which runs only with trust_remote_code=true")

@@ -15,7 +15,7 @@ from components.rerankers.asked import request_about
 from components.text.templates import fill, missing_placeholders
 
 _CHAIN = re.compile(r"(?<!\d)\[?\d++\]?(?:\s*[>＞]\s*\[?\d++\]?)+")
-"""A chain such as [3] > [1] > [2], which models reply that were trained for it."""
+"""A chain such as [3] > [1] > [2], the reply of models that were trained for listwise ranking."""
 
 _SCHEMA: Mapping[str, object] = {
     "type": "object",

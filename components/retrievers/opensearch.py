@@ -39,7 +39,7 @@ class SearchServer(ExistingIndex):
     `document_field` are paths in the `_source` of a hit, and `_id` is its id. `api_key_env` names an environment
     variable with a key, which is sent by `scheme`: Basic (USER:PASSWORD), ApiKey or Bearer.
 
-    A reply that lacks shards, or of a search that timed out, is a failure. Failures are retried: see `OpenAIChat`.
+    A reply with failed shards, or of a search that timed out, counts as a failure and is retried: see `OpenAIChat`.
     """
 
     index: str

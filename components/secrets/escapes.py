@@ -65,7 +65,7 @@ class _Edits:
 
 
 def has_escapes(text: str) -> bool:
-    """Return False if the text contains no sign of an escape. Searching such a text here is needless."""
+    """Return False if the text contains no sign of an escape. Such a text need not be searched."""
     return any(sign in text for sign in _SIGNS)
 
 
@@ -90,7 +90,7 @@ class EscapedSecrets:
     """Known secrets to be found in text with escapes."""
 
     def __init__(self, forms: Iterable[str]) -> None:
-        """Take the secrets in the encodings that are more than escapes, too, such as base64."""
+        """Take the secrets, including their encodings that are not mere escapes, such as base64."""
         raw = [form.encode("utf-8", "surrogatepass") for form in forms]
         self._usual = _Reading(raw)
         self._others = [_Reading(raw, digits) for digits in _BACKSLASHED]

@@ -75,7 +75,7 @@ class Mask:
         return any(form in text for form in self._forms) or self._escaped.are_in(text)
 
     def holds_divided(self, value: object) -> bool:
-        """Return True if strings under one name in JSON hold a known secret together that none of them holds alone."""
+        """Return True if the strings under one JSON name together contain a known secret that none contains alone."""
         texts: dict[str, list[str]] = {}
         inner = [("", value)]
         while inner:

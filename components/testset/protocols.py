@@ -26,7 +26,7 @@ class SourceCorpus(Protocol):
     def nearest(self, queries: Sequence[str], n: int, *, staying: bool = False) -> list[list[Extract]]:
         """Return for each query the segments that match its words best, by BM25 over segments of the corpus.
 
-        Each result has at most `n` segments, the best first, each of another document. With `staying`, it has only
+        Each result has at most `n` segments, best first, each from a different document. With `staying`, it has only
         documents that no sample removes from the corpus. The result of a query does not depend on the other queries.
         """
 
@@ -65,7 +65,7 @@ class Task(Component, Protocol):
 
     @property
     def n_documents(self) -> int:
-        """Extracts of an evidence set, each of another document. The set is made for the first one."""
+        """Extracts of an evidence set, each from a different document. The set is built around the first."""
 
     @property
     def llm(self) -> LLM | None:

@@ -1,4 +1,4 @@
-"""Records from a corpus to a set of questions with gold: evidence, drafts, verdicts."""
+"""Records of test set generation: evidence, drafts and verdicts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ class Extract:
 
 @dataclass(frozen=True)
 class EvidenceSet:
-    """The evidence for a writer: extracts, each of another document.
+    """The evidence for a writer: extracts, each from a different document.
 
     `id` is derived from the task and the places. `topic` is a slug. `near` are the ids of related documents that are
     not evidence. A summary's source is removed from the corpus, so these documents must cover it.

@@ -42,7 +42,7 @@ class ChainRecord:
         return {name: sum(counts.get(theirs, 0) for counts in reported) for name, theirs in names.items()}
 
     def begin(self, run: "UUID", parent: "UUID | None", *, is_search: bool) -> None:
-        """Note that a step of the chain begins."""
+        """Record the start of a step of the chain."""
         is_inside = parent in self.searching
         if is_search and not is_inside:
             self.found[run] = ()
@@ -50,12 +50,12 @@ class ChainRecord:
             self.searching.add(run)
 
     def end_search(self, run: "UUID", documents: "Sequence[Document]") -> None:
-        """Note the documents of a search."""
+        """Record the documents of a search."""
         if run in self.found:
             self.found[run] = documents
 
     def end_model(self, result: "LLMResult") -> None:
-        """Note the tokens of a model's replies."""
+        """Record the tokens of a model's replies."""
         messages = (getattr(generation, "message", None) for some in result.generations for generation in some)
         self.tokens += [getattr(message, "usage_metadata", None) for message in messages]
 

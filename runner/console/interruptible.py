@@ -153,7 +153,7 @@ def _end_immediately() -> None:
 
 
 def _announce_waiting() -> None:
-    """Name the threads for which the interpreter waits, if the command does not end within some seconds."""
+    """Name the threads for which the interpreter waits, if the command does not end within a few seconds."""
     if _other_threads():
         timer = threading.Timer(_PATIENCE_S, _say_waiting)
         timer.daemon = True

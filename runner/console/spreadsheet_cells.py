@@ -1,7 +1,7 @@
 """Texts in cells that people edit in a spreadsheet.
 
 A cell that a spreadsheet would take for a formula, a number or a date gets an apostrophe in front: 0.50 would become
-0.5. So does a cell that begins with an apostrophe. Reading removes one, so that nothing is lost.
+0.5. A cell that already begins with an apostrophe gets one too. Reading removes one, so that nothing is lost.
 """
 
 import re

@@ -21,7 +21,7 @@ _OPENED = "opened: "
 
 
 def has_users_code(llm: LLM) -> bool:
-    """Return True for a language model of the user's."""
+    """Return True for a user-defined language model."""
     return is_language_model(llm) and not is_ours(code_class(llm))
 
 

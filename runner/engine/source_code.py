@@ -16,7 +16,7 @@ from runner.engine.plugins.plugin_loading import class_snapshot, find_loaded, pl
 from runner.engine.plugins.snapshot import installed_digest, is_user_package
 
 _WRAPPED = ("__func__", "__wrapped__", "func", "fget")
-"""Attributes of wrappers with what they wrap."""
+"""Wrapper attributes that hold the wrapped object."""
 _MAX_WRAPPERS = 20
 
 _unpatched: WeakKeyDictionary[type, list[object]] = WeakKeyDictionary()

@@ -180,7 +180,7 @@ def _sweep_problems(cells: Sequence[PlannedCell]) -> Iterator[str]:
             f"race: the leaderboard averages the draws of {axes[0]}, but a race would stop some of them. Use race=none"
         )
     if any(isinstance(cell.reranker, RerankerSelection) for cell in configs):
-        yield "race: reranker=selected chooses by all samples, before a race has asked them. Use race=none"
+        yield "race: reranker=selected chooses by all samples, before a race has run them. Use race=none"
     if len(data.n_by_turn) > 1 and any(cell.history.has_rounds for cell in configs):
         yield "race: history=own answers conversations turn by turn, which a race cannot order. Use race=none"
     if isinstance(configs[0].executor, Slurm):

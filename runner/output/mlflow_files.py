@@ -17,7 +17,7 @@ from runner.results import CellResult
 def cell_files(folder: Path, cell: CellResult) -> dict[str, Content]:
     """Return the files of a cell by name, with tables of its metrics and matrices, and the versions of packages.
 
-    The files of the cell are unchanged. Links are left out, because in the results of others they may lead to any file.
+    The files of the cell are unchanged. Links are left out, because links in results of others may point anywhere.
     MLflow's pages show the tables.
     """
     paths = [path for path in sorted(folder.iterdir()) if path.is_file() and not path.is_symlink()]

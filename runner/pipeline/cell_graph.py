@@ -17,7 +17,7 @@ are searched. Results and scores refer to places in the original texts. From `se
 a stage covers a block of documents: see `runner.pipeline.corpus.partition`. `top_k` first appears at the context, the
 prompt at the prompts, and the model at the answers. Cells that differ only in these share all earlier stages.
 
-An index that exists already (`retriever=pgvector` and others) returns texts. Their places in the corpus replace the
+An existing index (`retriever=pgvector` and others) returns texts. Their places in the corpus replace the
 chunks: see `_index_retrieval`.
 
 A custom pipeline (`pipeline=python` and others) replaces everything between samples and result: see `_pipeline_graph`.

@@ -175,7 +175,7 @@ def require_sweep_numbers(sweep: SweepResult) -> None:
         if type(value) not in (int, float):
             raise TypeError(f"{field_name}.{name}: got {value!r}, expected a number")
     if sweep.search and not {"strategy", "is_whole"} <= sweep.search.keys():
-        raise TypeError("search: has no strategy, or does not say whether it is_whole")
+        raise TypeError("search: lacks strategy or is_whole")
 
 
 def _holders(cell: CellResult) -> Iterator[tuple[str, Mapping[str, Json], Iterable[str]]]:

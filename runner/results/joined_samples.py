@@ -194,7 +194,7 @@ def common_samples(cells: Sequence[CellResult], folder_of: FolderOf, metric: str
     """Read the samples of the cells, each from the folder that `folder_of` returns.
 
     A sample of another data set, or with another question, is a different one, even with the same id. So is one with
-    another history, references or gold documents, if the cells' data differ, or with other spans of gold in the same
+    a different history, references or gold documents, if the cells' data differ, or different gold spans in the same
     corpus. If not all cells have samples in common, the first cell stays, and the others join in the order of their
     number of values. Raises DataError if a file cannot be read or lacks the metric.
     """

@@ -31,7 +31,7 @@ def test_repeats_command_prints_a_row_per_configuration(tmp_path: Path, capsys: 
     cells = [*repeated("bm25", VALUES, 2, 2), *repeated("dense", VALUES, 2, 2)]
     assert main(["repeats", str(tiny_sweep.write(tmp_path, cells)), "--metric", "rouge_l"]) == 0
     title, head, *rows = capsys.readouterr().out.splitlines()
-    assert title.startswith("rouge_l of all samples: standard deviations of one sample")
+    assert title.startswith("rouge_l of all samples: standard deviation of one sample")
     assert head.split()[:5] == ["cell", "retriever", "samples", "groups", "answers"]
     n_groups = str(len(set(component_ids(tiny_sweep.DOCUMENTS[:8]))))
     assert [row.split()[1:6] for row in rows[:2]] == [[name, "8", n_groups, "2", "2"] for name in ("bm25", "dense")]

@@ -235,7 +235,7 @@ class TestBadInput:
         with pytest.raises(DataError, match=r"qrels\.tsv: judges none of the 2 queries in queries\.jsonl, whose ids"):
             load(root)
 
-    def test_qrels_of_no_bytes_are_rejected(self, tmp_path: Path) -> None:
+    def test_zero_byte_qrels_are_rejected(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match=r"qrels\.tsv: is empty, expected .*Fetch it again"):
             load(write(tmp_path, ""))
 

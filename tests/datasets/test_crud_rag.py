@@ -261,7 +261,7 @@ class TestBadInput:
             with pytest.raises(DataError, match=message):
                 use()
 
-    def test_crud_files_of_no_bytes_are_errors(self, root: Path) -> None:
+    def test_zero_byte_crud_files_are_errors(self, root: Path) -> None:
         (root / "80000_docs" / "part_1").write_bytes(b"")
         for use in (CrudRag(str(root)).load, CrudRag(str(root)).fingerprint):
             with pytest.raises(DataError, match=r"80000_docs: the files 'part_1' are empty, .* Fetch them again"):

@@ -51,5 +51,5 @@ def test_parts_of_unknown_phrases_do_not_mean_unknown(answer: str) -> None:
         ("a person not mentioned", False),
     ],
 )
-def test_unknown_answers_are_recognised_in_english(answer: str, unknown: bool) -> None:
+def test_unknown_answers_are_recognized_in_english(answer: str, unknown: bool) -> None:
     assert ENGLISH.is_unknown_answer(answer) == unknown

@@ -163,7 +163,7 @@ class TestChecked:
 
     def test_failing_chat_template_is_rejected(self, models: dict[str, Path]) -> None:
         (problem,) = chat(models["qwen2"], chat_template="{{ messages[0].content + 1 }}").check()
-        assert problem.startswith("chat_template: it does not write a user's question as a prompt (TypeError")
+        assert problem.startswith("chat_template: it cannot render a user's question as a prompt (TypeError")
 
     def test_failing_chat_template_in_the_model_folder_is_rejected(
         self, models: dict[str, Path], tmp_path: Path

@@ -102,7 +102,7 @@ def test_timeouts_are_reported_immediately_with_helpful_settings(caplog: pytest.
     (first, *others) = [record.getMessage() for record in caplog.records]
     assert first.startswith("m at 127.0.0.1:")
     assert "no reply within timeout_s (attempt 1 of 6, timeout_s=0.6); retrying" in first
-    assert "It gets 4 concurrent requests instead of concurrency=8" in first
+    assert "It now receives at most 4 concurrent requests instead of concurrency=8" in first
     assert "raise timeout_s of the model (llm, judge.llm, ...), or lower its concurrency" in first
     assert not others, "once a minute"
 

@@ -42,7 +42,7 @@ def test_token_counts_equal_transformers(folder: Path) -> None:
     assert max(expected) > 300, "more than the model reads, and not cut off"
 
 
-def test_tokens_of_many_texts_are_counted_as_of_few(folder: Path) -> None:
+def test_token_counts_do_not_depend_on_the_number_of_texts(folder: Path) -> None:
     assert count_tokens(str(folder), "", TEXTS * 1000).tolist() == count_tokens(str(folder), "", TEXTS).tolist() * 1000
 
 

@@ -38,7 +38,7 @@ def test_place_at_the_hinted_start_comes_first() -> None:
     ]
 
 
-def test_white_space_and_small_edits_are_near_copies() -> None:
+def test_texts_with_other_whitespace_or_small_edits_are_near_copies() -> None:
     for text in (PALACE.replace(" ", "\n "), PALACE.replace("red walls", "white walls"), f"# {PALACE}"):
         found = place_of(text)
         assert found is not None

@@ -47,7 +47,7 @@ class Reading:
         return problems + self.comparing.problems("comparing", ("{question}", "{references}", "{answer}"))
 
     def attempts(self, tasks: Sequence[tuple[Draft, str]], ask: Ask) -> list[ReadingAttempt | UnreadableReply]:
-        """Return one attempt per draft, given with the texts that the reader sees.
+        """Return one attempt per task, which is a draft with the texts that the reader sees.
 
         All questions are asked in one call. A second call compares the answers that no rule decides.
         """

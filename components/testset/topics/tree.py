@@ -76,7 +76,7 @@ def nest(topics: Iterable[Topic]) -> dict[str, Json]:
 
 
 def label_topics(topics: Sequence[Topic]) -> dict[str, str]:
-    """Return by slug the label of a topic in a data set, from which a loaded sample gets the same slug again.
+    """Return the data set label of each topic by slug. Loading a sample with this label yields the same slug.
 
     The label is the leaf's name, or all names of its path if another leaf has the same name.
     """
@@ -126,5 +126,5 @@ def too_deep(path: Sequence[str], location: str) -> DataError:
     """Return the error for a path with too many levels."""
     names = " / ".join(path[:3])
     return DataError(
-        f"{location}: got more than {DEEPEST} levels (below {names}), expected at most {DEEPEST}, none below itself"
+        f"{location}: got more than {DEEPEST} levels (below {names}), expected at most {DEEPEST}, no topic below itself"
     )

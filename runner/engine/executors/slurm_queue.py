@@ -37,7 +37,7 @@ class SlurmTask:
 class Wait:
     """Pauses between checks: a twentieth of the time waited so far, from a millisecond to a second.
 
-    Checks then cost little, and find news soon. A hundred idle workers make a hundred checks per second in all.
+    Checks then cost little and still notice changes quickly. A hundred idle workers make a hundred checks per second.
     """
 
     def __init__(self) -> None:

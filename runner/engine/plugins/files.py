@@ -195,7 +195,7 @@ def _paths_below(folder: Path, parents: tuple[str, ...], *, with_data: bool = Tr
             if path.name != "__pycache__" and not path.name.startswith("."):
                 yield from _paths_below(path, (*parents, real), with_data=with_data)
         elif (path.name.endswith(SUFFIXES) or with_data) and path.is_file():
-            yield path  # a broken link is the lock of an editor
+            yield path  # is_file() skips broken links, which are the lock files of editors
 
 
 def _name_module(package: str, path: Path) -> str:

@@ -148,7 +148,7 @@ class OpenedFiles:
             self.outside.setdefault(real, set()).update(modules)
 
     def _is_identified(self, real: str) -> bool:
-        """Return True if a class on the stack identified the file, or is of the user and identifies what it reads.
+        """Return True if a class on the stack identified the file, or is a user's class that identifies what it reads.
 
         In a thread, the stack may lack the class. There, a function in its module suffices.
         """

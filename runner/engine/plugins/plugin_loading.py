@@ -226,7 +226,7 @@ def allow_edits() -> None:
 def code_class(component: object) -> type:
     """Return the class whose module has the code of a component.
 
-    It is the component's own class, or its `code_class` if the component calls code of the user that it names.
+    It is the component's own class, or its `code_class` if the component calls user code that it names.
     """
     named = getattr(component, "code_class", None)
     return named if isinstance(named, type) else type(component)
@@ -479,7 +479,7 @@ class _Finder(MetaPathFinder):
 
 
 def _importer() -> str:
-    """Return the top-level package of users' code that is importing now, itself or through a library. "" for none.
+    """Return the top-level package of user code that is currently importing, itself or through a library. "" for none.
 
     Code that called this program, such as a script, is not importing.
     """

@@ -52,7 +52,7 @@ class Remote(Protocol):
         """Return True if a result's folder still agrees with the remote, as far as known without a request."""
 
     def fetch(self, kind: str, name: str, folder: Path) -> bool:
-        """Download a result's manifest and small files into a new folder. False if the remote has no sound result."""
+        """Download a result's manifest and small files into a new folder. False if the remote has no intact result."""
 
     def is_elsewhere(self, files: Files, file: str) -> bool:
         """Return True if a file that is missing from its result's folder is downloaded when it is read."""

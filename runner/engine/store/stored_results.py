@@ -357,7 +357,7 @@ class Store:
     def lock(self, kind: str, key: str, *, from_stopped: bool = True) -> Iterator[HeldLock]:
         """Hold the lock of a key while its result is computed.
 
-        Other processes wait, and then find the result. A process that dies loses the lock. So does a stopped process,
+        Other processes wait, and then find the result. A dead process loses the lock. So does a stopped process,
         except on this host if `from_stopped` is false.
         """
         path, what = self.root / "locks" / f"{key}.lock", f"computing {kind}"

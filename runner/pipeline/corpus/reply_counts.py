@@ -69,8 +69,8 @@ class ModelReplies(Protocol):
 
 
 def step_counts(step: str, results: Iterable[ModelReplies]) -> dict[str, ReplyCounts]:
-    """Return the counts of a step by its name, summed over its stages with a language model. Return {} if no
-    stage did.
+    """Return the counts of a step by its name, summed over its stages with a language model. Return {} without such
+    stages.
     """
     counts = [ReplyCounts(result.replies, result.usage) for result in results]
     return {step: sum_counts(counts)} if counts else {}

@@ -42,7 +42,7 @@ class RankedHits:
     """The ranking of a cell, and the reports of its steps.
 
     `hits` is the ranking that later steps read. `steps` are the rankings of all steps and candidates by name.
-    `reported` are the samples; samples that no aggregate counts are marked.
+    `reported` are the samples; samples that aggregates exclude are marked.
     """
 
     hits: Stage[Hits]

@@ -121,7 +121,7 @@ def answer_scores(
 ) -> AnswerScores:
     """Return the scores of some metrics. Metrics with equal forms share the split texts.
 
-    `reported` are the samples; samples that no aggregate counts are marked.
+    `reported` are the samples; samples that aggregates exclude are marked.
     """
     texts: dict[str, ComparedTexts] = {
         name: TextsInForm(ReferenceUnits(metric.form, samples), AnswerUnits(metric.form, answers))

@@ -38,7 +38,7 @@ class ScoringComponents:
 class MetricInputs:
     """Inputs of the metrics of a cell.
 
-    `reported` are the samples; samples that no aggregate counts are marked. `answerable` are the same samples, each
+    `reported` are the samples; samples that aggregates exclude are marked. `answerable` are the same samples, each
     marked as answerable or not in this cell. `places` are hits and contexts in the `original` corpus, None in a closed
     book.
     """

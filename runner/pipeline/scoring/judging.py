@@ -251,8 +251,8 @@ def _set_draw(ask: Ask, draw: int) -> Ask:
 class Judging:
     """Inputs that all judges of a cell share.
 
-    `n_passages` is the largest number of passages in a prompt. `reported` are the samples; samples that no aggregate
-    counts are marked. `part` are the samples to judge, None for all. `documents` have the gold evidence.
+    `n_passages` is the largest number of passages in a prompt. `reported` are the samples; samples that aggregates
+    exclude are marked. `part` are the samples to judge, None for all. `documents` have the gold evidence.
     """
 
     interval: Intervals

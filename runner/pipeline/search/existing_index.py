@@ -1,7 +1,7 @@
-"""Stages of the search in an index that exists already, such as a user's table.
+"""Stages that search an existing index, such as a user's table.
 
 Its hits are texts. Each is located in the corpus like the passages of a custom pipeline, and becomes a chunk there. A
-text that is not in the corpus becomes a document behind the others, so that it keeps its rank and later steps can read
+text that is not in the corpus is appended as a document, so that it keeps its rank and later steps can read
 it. It has no gold, and results do not list it.
 """
 
@@ -154,7 +154,7 @@ class LocatedHits(Stage[HitSpans], kind="located_hits", version=1, work=Work.BEN
 
 
 class IndexedCorpus(Stage[Documents], kind="indexed_corpus", version=1, work=Work.BENCHMARK):
-    """The corpus, and behind it a document for each hit that is not in it."""
+    """The corpus, followed by a document for each hit that it does not contain."""
 
     codec = CorpusCodec()
 

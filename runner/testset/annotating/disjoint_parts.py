@@ -59,8 +59,8 @@ def split(testset: Testset, sizes: Mapping[str, float], seed: int) -> list[Disjo
 def _groups(testset: Testset) -> Sequence[int]:
     """Return the number of each sample's group.
 
-    Turns of a conversation belong together, even if their histories do not show it. So do samples made from the same
-    removed document, although it is not their gold: texts to be continued or summarized.
+    Turns of a conversation belong together, even if their histories do not show it. Samples made from the same removed
+    document belong together too, although it is not their gold: texts to be continued or summarized.
     """
     ties: list[list[tuple[str, Json]]] = []
     for sample, cluster in zip(testset.samples, number_clusters(testset.samples).tolist(), strict=True):

@@ -31,7 +31,7 @@ def make_gold(
 ) -> tuple[tuple[Evidence, ...], list[str]]:
     """Return the gold that results from the marks, and descriptions of the marks that cannot be placed.
 
-    Units that are still marked keep their place in the order. So do whole documents, which people cannot mark. New
+    Units that are still marked, and whole documents, which people cannot mark, keep their place in the order. New
     units follow, ordered by document and place.
     """
     known = {(unit.document_id, unit.start, unit.end): unit for unit in sample.gold}

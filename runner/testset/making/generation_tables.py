@@ -137,7 +137,7 @@ def votes_line(votes: Sequence[TopicVotes], alpha: Mapping[str, float | None]) -
     parts = [
         f"{sum(vote.was_adjudicated for vote in votes):,} adjudicated",
         f"{sum(not vote.winner and not vote.is_pending for vote in votes):,} without a topic",
-        *([f"{n_pending:,} waiting for a vote that failed"] if n_pending else []),
+        *([f"{n_pending:,} waiting because a voter's request failed"] if n_pending else []),
     ]
     if alpha["value"] is not None and alpha["value"] < _MIN_ALPHA:
         parts.append(f"an alpha below {_MIN_ALPHA}: topics overlap, or do not fit the corpus")

@@ -142,7 +142,7 @@ class SearchedCorpus:
         return dict(zip(self.documents.ids, self.documents.titles, strict=True))
 
     def nearest(self, queries: Sequence[str], n: int, *, staying: bool = False) -> list[list[Extract]]:
-        """Return for each query the best segments, at most `n`, each from another document. The list is empty for a
+        """Return for each query the best segments, at most `n`, each from a different document. The list is empty for a
         query without a known word.
         """
         allowed = self.index.stays if staying else np.ones_like(self.index.stays)

@@ -78,7 +78,7 @@ def test_judge_language_follows_the_switch_unless_named(tmp_path: Path) -> None:
     assert "made for other languages: judge (QuestEval). Choose" in shown
 
 
-def test_unrecognised_language_suggests_the_multilingual_option(tmp_path: Path) -> None:
+def test_unrecognized_language_suggests_the_multilingual_option(tmp_path: Path) -> None:
     russian = {"a": "Мост был открыт в 1932 году и является одним из старейших в стране."}
     shown = plan(tmp_path, russian, "Когда был открыт мост?")
     assert (

@@ -227,7 +227,7 @@ class TestCellsWithoutACommonSample:
 
 
 class TestMetricsOfACorpus:
-    def test_corpus_metrics_are_recognised_by_their_statistics(self, tmp_path: Path) -> None:
+    def test_corpus_metrics_are_recognized_by_their_statistics(self, tmp_path: Path) -> None:
         folder = tiny_sweep.write(tmp_path) / tiny_sweep.CELLS[0].cell_id
         assert is_corpus_metric(folder, "bleu")
         assert not is_corpus_metric(folder, "rouge_l")

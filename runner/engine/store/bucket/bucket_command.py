@@ -96,7 +96,7 @@ def _prune(maintenance: BucketMaintenance, console: Console, options: argparse.N
     size = format_size(sum(result.n_bytes for result in chosen))
     summary = f"{len(chosen)} results, {size}, and {len(leftovers)} leftovers"
     groups = [] if options.stage else maintenance.mergeable_replies()
-    merged = f"{sum(len(group) for _, group in groups)} objects of replies into {len(groups)}"
+    merged = f"{sum(len(group) for _, group in groups)} reply objects into {len(groups)}"
     if options.dry_run:
         console.print(f"would remove {summary}{f'; would merge {merged}' if groups else ''}")
         return 0

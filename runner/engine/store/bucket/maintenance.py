@@ -110,7 +110,7 @@ class BucketMaintenance:
             return 0.0
 
     def damages(self, results: Iterable[BucketResult]) -> list[str]:
-        """Compare all contents with their checksums. Returns the damage of each result; "" if it is sound."""
+        """Compare all contents with their checksums. Returns the damage of each result; "" if it is intact."""
         return list(self._objects.read_concurrently(self._find_damage, results))
 
     def _find_damage(self, result: BucketResult) -> str:

@@ -177,9 +177,9 @@ def test_bucket_prune_merges_the_replies_of_ended_processes(
     for number in range(20):
         objects.put(f"{folder}/ended-{number}/000000", own_contents.contents)
     assert run("prune", "--dry-run") == 0
-    assert "would merge 20 objects of replies into 1" in capsys.readouterr().out
+    assert "would merge 20 reply objects into 1" in capsys.readouterr().out
     assert run("prune") == 0
-    assert "merged 20 objects of replies into 1" in capsys.readouterr().out
+    assert "merged 20 reply objects into 1" in capsys.readouterr().out
     assert len(objects.list_objects(folder)) == 2, "that of a process that lives stays"
     assert run("prune") == 0
     assert "merged" not in capsys.readouterr().out

@@ -61,7 +61,7 @@ def test_modules_that_a_plugin_only_mentions_are_copied_and_not_imported(folder:
 
 @pytest.mark.parametrize("edited", ["copied_plugin.py", "copied_prompt.txt", "copied_option.py"])
 def test_edit_after_the_sweep_is_reported(edited: str, folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The sweep ran the earlier code. `cp -p` and `rsync -a` keep the old time of modification."""
+    """The sweep ran the earlier code. `cp -p` and `rsync -a` preserve the modification time."""
     time.sleep(0.02)  # file systems record times in steps of some milliseconds
     started = datetime.now(UTC).isoformat()
     _warn_of_edits(["copied_plugin"], started)
@@ -86,7 +86,7 @@ def test_files_of_two_folders_with_one_name_are_not_exported(folder: Path, monke
 
 
 def test_package_is_exported_under_its_own_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`package_dir` of setuptools gives the package another folder than its name says."""
+    """With `package_dir` of setuptools, the folder of a package may differ from its name."""
     place = folder / "src" / "lib"
     place.mkdir(parents=True)
     (place / "__init__.py").write_text("from copied_mapped import words\n")

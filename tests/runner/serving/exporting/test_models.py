@@ -10,7 +10,7 @@ from runner.serving.exporting.exported_cell import _require_whole_models
 
 
 def test_adapter_without_its_base_is_not_exported(tmp_path: Path) -> None:
-    """The base would stay where it is. Trained again there, it would give other vectors than those in the export."""
+    """The base model would stay outside the export. If retrained there, vectors would differ from the export's."""
     base, tuned = tmp_path / "base", tmp_path / "tuned"
     for folder in (base, tuned):
         folder.mkdir()

@@ -369,7 +369,7 @@ def test_store_address_with_credentials_is_refused(tmp_path: Path) -> None:
 def test_store_description_damaged_in_transit_is_not_written_back(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The service ignores conditions, too, so the test for these replaces the description."""
+    """This service also ignores conditional writes, so the check for them overwrites the description."""
     open_store(address, str(tmp_path), "a run")
     whole = Objects(address).get("store.json")
     assert whole
@@ -416,7 +416,7 @@ def test_bucket_that_results_name_is_cached_next_to_them(address: str, tmp_path:
 )
 @pytest.mark.parametrize("cache", ["cache", "chosen"])
 def test_link_in_a_received_cache_is_refused(link: str, cache: str, address: str, tmp_path: Path) -> None:
-    """A download would replace the folder of the reader to which it leads, and `unsent` would be uploaded."""
+    """A download would replace the reader's folder that the link points to, and its `unsent` would be uploaded."""
     name = open_store(address, str(tmp_path / "own"), "a run").root.name
     received, victim = tmp_path / "received", tmp_path / "victim"
     (victim / name).mkdir(parents=True)
