@@ -54,8 +54,8 @@ def compare_cells(
     metric.direction()
     if baseline in ("", BEST):
         sweep.require_grid(NO_BEST)
-    sound = [cell for cell in sweep.cells if cell.status == OK]
-    valued = [cell for cell in sound if metric.value(cell) is not None]
+    successful = [cell for cell in sweep.cells if cell.status == OK]
+    valued = [cell for cell in successful if metric.value(cell) is not None]
     named = sweep.cell(baseline) if baseline not in ("", BEST) else None
     if named and named not in valued:
         why = f"it is {named.status}" if named.status != OK else f"it has no value of {metric}"
@@ -88,7 +88,7 @@ def compare_cells(
         n_effective=0.0,
         left_out_differ=joined.left_out_differ,
         failed=sweep.failed,
-        without_value=tuple(cell for cell in sound if cell not in (*valued, *bounds)),
+        without_value=tuple(cell for cell in successful if cell not in (*valued, *bounds)),
         bounds=bounds,
         apart=joined.apart,
     )

@@ -67,7 +67,7 @@ class Account:
 
     def __post_init__(self) -> None:
         """Begin with full limits."""
-        self.n_refused = self._n_under_way = 0
+        self.n_refused = self._n_in_flight = 0
         self._taken: list[tuple[float, int]] = []
         self._fill, self._filled_at = self.n_tokens, time.monotonic()
 
@@ -82,14 +82,14 @@ class Account:
             raise HttpError(429, {"message": "Too many requests"}, {"Retry-After": delay} if delay else {})
         self._taken.append((now, n_tokens))
         self._fill -= n_tokens
-        self._n_under_way += 1
+        self._n_in_flight += 1
         await asyncio.sleep(random.uniform(0.5, 1.5) * self.answer_s)
-        self._n_under_way -= 1
+        self._n_in_flight -= 1
         return {"usage": {"prompt_tokens": n_tokens, "completion_tokens": 0, "total_tokens": n_tokens}}
 
     def _wait_s(self, now: float, n_tokens: int) -> float:
         """Return the seconds until a request fits the limits, 0.0 if it does now."""
-        if self._n_under_way >= self.n_at_once or len(self._taken) >= self.lasts_for or n_tokens > self.n_tokens:
+        if self._n_in_flight >= self.n_at_once or len(self._taken) >= self.lasts_for or n_tokens > self.n_tokens:
             return 1.0
         if self.bucket:
             per_second = self.n_tokens / self.period_s

@@ -46,7 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error("expected one of --labels, --claims and --write-claims")
     from runner.engine.store import open_store  # --help needs none of these imports
     from runner.labels.agreement.labelled_claims import claim_judge, rate_claims
-    from runner.labels.agreement.labelled_sweep import cells_by_answer, compare_with_labels, foreign_labels
+    from runner.labels.agreement.labelled_sweep import cells_by_answer, compare_with_labels, foreign_labels_warning
     from runner.labels.claim_labels import read_claim_labels
     from runner.labels.graders import labelled_graders
     from runner.labels.label_files import read_labels
@@ -71,7 +71,7 @@ def main(arguments: list[str] | None = None) -> int:
         else:
             items = read_labels(options.labels)
             graders = labelled_graders(config, items)
-            if sweep and (warning := foreign_labels(items, cells_of, sweep)):
+            if sweep and (warning := foreign_labels_warning(items, cells_of, sweep)):
                 say_error(warning)  # before the judge is asked
             rated = [rating for grader in graders.values() for rating in rate_items(grader, items, store)]
             cells = compare_with_labels(sweep, graders, items) if sweep else []

@@ -27,7 +27,7 @@ import pandas as pd
 
 from analysis.charts.dots import Dot, dots
 from analysis.decision import recommendations
-from analysis.notebooks.start import last_other, open_sweep, picture, yield_rows
+from analysis.notebooks.start import lowest_ranked_other, open_sweep, picture, yield_rows
 from runner.results import find_sweep
 
 sweep, METRIC = open_sweep(SWEEP, METRIC, compares=True)
@@ -83,7 +83,7 @@ else:
 
 # %%
 best = sweep.best(METRIC)
-baseline = sweep.cell(BASELINE) if BASELINE else last_other(sweep, METRIC, best)
+baseline = sweep.cell(BASELINE) if BASELINE else lowest_ranked_other(sweep, METRIC, best)
 against = sweep.compare(METRIC, baseline=baseline.cell_id)
 print(
     "baseline:",

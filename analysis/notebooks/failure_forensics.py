@@ -27,7 +27,7 @@ import pandas as pd
 from analysis.charts.curves import Curve, curves
 from analysis.charts.stacked_bars import BarKind, stacked_bars
 from analysis.forensics import all_verdicts, evidence_depth, failure_counts, transitions
-from analysis.notebooks.start import last_other, load_demo, open_sweep, picture
+from analysis.notebooks.start import load_demo, lowest_ranked_other, open_sweep, picture
 from analysis.report.sample_classes import CLASSES
 
 sweep, METRIC = open_sweep(SWEEP, METRIC)
@@ -98,7 +98,7 @@ if len(sweep.rank_cells(METRIC)) < 2:
     print(f"{sweep.folder}: no second cell has a value of {METRIC}, so the next table shows the demo.")
     compared, METRIC = load_demo()
     verdicts, first = all_verdicts(compared.results), compared.best(METRIC)
-last = last_other(compared, METRIC, first)
+last = lowest_ranked_other(compared, METRIC, first)
 moved = transitions(verdicts, last.cell_id, first.cell_id).query("before != after").replace("", "nothing failed")
 moved.rename(columns={"before": "in the last cell", "after": "in the best cell"}).head(8)
 

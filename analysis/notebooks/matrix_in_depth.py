@@ -25,7 +25,7 @@ METRIC = ""  # a metric; if empty, the leading metric of your sweep, and rouge_l
 import pandas as pd
 
 from analysis.charts.dots import Dot, dots
-from analysis.notebooks.start import last_other, load_demo, open_sweep, picture, yield_rows
+from analysis.notebooks.start import load_demo, lowest_ranked_other, open_sweep, picture, yield_rows
 
 sweep, METRIC = open_sweep(SWEEP, METRIC)
 best = sweep.best(METRIC)
@@ -96,7 +96,7 @@ if len(sweep.rank_cells(METRIC)) < 2:
     sweep, METRIC = load_demo()
     best = sweep.best(METRIC)
     n = sweep.matrix(METRIC, best, field="n")
-other = last_other(sweep, METRIC, best)
+other = lowest_ranked_other(sweep, METRIC, best)
 difference = sweep.matrix(METRIC, best) - sweep.matrix(METRIC, other)
 margins = difference["All"].dropna().rename("difference").to_frame()
 margins["n"] = n["All"]

@@ -67,7 +67,7 @@ def open_sweep(sweep: str = "", metric: str = "", *, compares: bool = False) -> 
     return loaded, shown
 
 
-def last_other(sweep: analysis.Sweep, metric: str, cell: CellResult) -> CellResult:
+def lowest_ranked_other(sweep: analysis.Sweep, metric: str, cell: CellResult) -> CellResult:
     """Return the lowest-ranked cell by the metric other than `cell`. Return `cell` if it is the only one."""
     return next((each for each in reversed(sweep.rank_cells(metric)) if each.cell_id != cell.cell_id), cell)
 

@@ -55,19 +55,19 @@ def _columns(comparison: PrintedComparison) -> Iterator[str]:
 
 def _rows(comparison: PrintedComparison) -> Iterator[str]:
     paired = comparison.paired
-    sound = [*(pair.cell for pair in paired.pairs), *paired.farther, *paired.cells_without_row]
+    successful = [*(pair.cell for pair in paired.pairs), *paired.farther, *paired.cells_without_row]
     for row in paired.rows_without_cell:
         printed = ", ".join(f"{column}={level}" for column, level in row)
-        yield f"Row without a cell: {printed}: {_why_no_row(comparison.table, row, sound, comparison.failed)}"
+        yield f"Row without a cell: {printed}: {_why_no_row(comparison.table, row, successful, comparison.failed)}"
 
 
-def _why_no_row(table: PrintedTable, row: Row, sound: Sequence[CellResult], failed: Sequence[CellResult]) -> str:
+def _why_no_row(table: PrintedTable, row: Row, successful: Sequence[CellResult], failed: Sequence[CellResult]) -> str:
     if broken := [cell for cell in failed if has_levels(table, row, cell)]:
         return f"its cell {broken[0].status} ({_ids(broken)})"
     levels = table.own_levels(row)
     if unknown := [level.printed for level in levels if not level.axes]:
         return f"nothing here corresponds to {', '.join(unknown)}"
-    absent = [_setting(level) for level in levels if all(level_differences(level, cell) for cell in sound)]
+    absent = [_setting(level) for level in levels if all(level_differences(level, cell) for cell in successful)]
     return f"no cell has {' '.join(absent)}" if absent else "no cell has these together"
 
 

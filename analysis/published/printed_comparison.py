@@ -57,11 +57,11 @@ def compare_with_printed(table: PrintedTable, metrics: Sequence[str], cells: Seq
 
     Raises DataError if no cell has the levels of any row.
     """
-    sound = [cell for cell in cells if cell.status == OK]
-    paired = pair(table, sound)
+    successful = [cell for cell in cells if cell.status == OK]
+    paired = pair(table, successful)
     if not paired.pairs:
-        raise DataError(_nothing_fits(table, sound))
-    blocks = tuple(_block(table, paired, printed, sound) for printed in metrics)
+        raise DataError(_nothing_fits(table, successful))
+    blocks = tuple(_block(table, paired, printed, successful) for printed in metrics)
     return PrintedComparison(table, blocks, paired, tuple(cell for cell in cells if cell.status != OK))
 
 

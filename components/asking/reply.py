@@ -34,7 +34,7 @@ take the first of them.
 _OPENED = re.compile(r"[{｛][^{｛]*$")
 """An object that is open at the end of the text."""
 
-_DEEPEST = 100
+_MAX_NESTING = 100
 """Maximum nesting of brackets, counting unclosed ones. A repeating model opens thousands, and repairing each of them
 would scan the rest of the reply.
 """
@@ -109,7 +109,7 @@ def json_values(text: str) -> list[Json]:
     shown = _HALF_ESCAPE.sub("", strip_thoughts(text))
     values: list[Json] = []
     for version in (shown, unicodedata.normalize("NFKC", shown)):
-        if bracket_depth(version) > _DEEPEST:
+        if bracket_depth(version) > _MAX_NESTING:
             continue
         try:
             value = loads(version)
@@ -119,7 +119,7 @@ def json_values(text: str) -> list[Json]:
     return [value for value in values if isinstance(value, dict | list)]
 
 
-def repeats_form(text: str, instruction: str) -> bool:
+def copies_placeholder(text: str, instruction: str) -> bool:
     """Return True for an empty text, "...", and a placeholder of the JSON template in an instruction."""
     return f'"{text}"' in instruction or not text.strip(" .…\n\t")
 
@@ -140,7 +140,7 @@ def _heading(line: str) -> str:
     return line if line.endswith((":", "：")) and "{" not in line else ""
 
 
-def strip_form(text: str, prompt: str, *, is_alone: bool = True) -> str:
+def strip_template(text: str, prompt: str, *, is_alone: bool = True) -> str:
     """Return a reply without the JSON template on the last line of its prompt, which some models copy before or instead
     of answering.
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
-from components.asking.reply import json_values, repeats_form, repeats_heading, strip_thoughts
+from components.asking.reply import copies_placeholder, json_values, repeats_heading, strip_thoughts
 from components.asking.templates import chat, questions_by_line
 from components.asking.written_texts import wording_problems
 from components.fields import added_later
@@ -113,7 +113,7 @@ class WrittenQueries:
         if isinstance(texts, str) and self.gives_one_query:
             texts = [texts]
         stripped = [text.strip() for text in texts if isinstance(text, str)] if isinstance(texts, list) else []
-        read = tuple(text for text in stripped if not repeats_form(text, self.instruction))
+        read = tuple(text for text in stripped if not copies_placeholder(text, self.instruction))
         return read[: self.n_texts] or None
 
     def _plain_text(self, reply: str) -> str:

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from math import isfinite
 
-from components.asking.reply import json_values, repeats_form, strip_thoughts
+from components.asking.reply import copies_placeholder, json_values, strip_thoughts
 from components.fact_graph.fact_tables import phrase_form
 from components.json_value import Json
 from components.records import Fact, FactsOfChunk
@@ -67,7 +67,7 @@ def _fact(entry: Json, instruction: str) -> Fact | None:
     if not isinstance(entry, list) or len(entry) != len(_PARTS):
         return None
     parts = [_text(part) for part in entry]
-    if not all(parts) or all(repeats_form(part, instruction) for part in parts):
+    if not all(parts) or all(copies_placeholder(part, instruction) for part in parts):
         return None
     return Fact(*parts) if phrase_form(parts[0]) and phrase_form(parts[2]) else None
 

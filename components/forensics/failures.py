@@ -40,7 +40,11 @@ class Failure(StrEnum):
     ERROR = "error"
 
 
-_WITH_ANY_EVIDENCE = {Outcome.ERROR: Failure.ERROR, Outcome.EMPTY: Failure.EMPTY, Outcome.TRUNCATED: Failure.TRUNCATED}
+_REGARDLESS_OF_EVIDENCE = {
+    Outcome.ERROR: Failure.ERROR,
+    Outcome.EMPTY: Failure.EMPTY,
+    Outcome.TRUNCATED: Failure.TRUNCATED,
+}
 _WITH_EVIDENCE = {Outcome.REFUSED: Failure.REFUSED, Outcome.PARTLY: Failure.PARTLY, Outcome.LOW: Failure.LOW}
 
 
@@ -56,8 +60,8 @@ def classify_failure(
         return Failure.NONE
     if is_filtered:
         return Failure.REFUSED
-    if outcome in _WITH_ANY_EVIDENCE:
-        return _WITH_ANY_EVIDENCE[outcome]
+    if outcome in _REGARDLESS_OF_EVIDENCE:
+        return _REGARDLESS_OF_EVIDENCE[outcome]
     if not answerable:
         return Failure.NONE if outcome is Outcome.NOT_JUDGED else Failure.FALSE_ANSWER
     if stage in BROKEN:

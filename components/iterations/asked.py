@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
-from components.asking.reply import flag, json_values, repeats_form, strip_thoughts
+from components.asking.reply import copies_placeholder, flag, json_values, strip_thoughts
 from components.asking.templates import chat, number_lines
 from components.asking.written_texts import wording_problems
 from components.json_value import Json
@@ -99,7 +99,7 @@ class AskedSearches:
         return None
 
     def _is_text(self, text: str) -> bool:
-        return not text or (len(text) <= _MAX_CHARACTERS and not repeats_form(text, self.instruction))
+        return not text or (len(text) <= _MAX_CHARACTERS and not copies_placeholder(text, self.instruction))
 
 
 def passage_line(passage: Passage) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
-from components.asking.reply import flag, read_object, repeats_form
+from components.asking.reply import copies_placeholder, flag, read_object
 from components.asking.templates import chat
 from components.json_value import Json
 from components.limits import too_small
@@ -152,7 +152,7 @@ def read_derived(text: str, n_questions: int, prompt: str) -> DerivedQuestions |
     questions, noncommittal = reply.get("questions"), flag(reply.get("noncommittal"))
     if not isinstance(questions, list) or len(questions) != n_questions or noncommittal is None:
         return None
-    if not all(isinstance(question, str) and not repeats_form(question, prompt) for question in questions):
+    if not all(isinstance(question, str) and not copies_placeholder(question, prompt) for question in questions):
         return None
     return DerivedQuestions(tuple(questions), noncommittal)
 

@@ -6,7 +6,7 @@ from itertools import chain, islice
 from typing import ClassVar, Protocol
 
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
-from components.asking.reply import strip_form
+from components.asking.reply import strip_template
 from components.asking.templates import chat, number_lines, question_in_context
 from components.judges.claim_replies import CLAIMS_SCHEMA, VERDICTS_SCHEMA, Support, Verdict, read_claims, read_verdicts
 from components.limits import too_small
@@ -187,7 +187,7 @@ class ClaimChecker:
         request = Request(f"{check.sample.id}#{check.name}", messages, check.sample, (), VERDICTS_SCHEMA)
 
         def read(reply: str) -> Verdicts | None:
-            return read_verdicts(strip_form(reply, self.verdict_prompt), len(check.claims))
+            return read_verdicts(strip_template(reply, self.verdict_prompt), len(check.claims))
 
         return Inquiry(request, read)
 

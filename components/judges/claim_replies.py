@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from components.asking.reply import json_values, repeats_form, whole_number
+from components.asking.reply import copies_placeholder, json_values, whole_number
 from components.json_value import Json
 
 
@@ -67,7 +67,7 @@ def read_claims(text: str, prompt: str) -> tuple[str, ...] | None:
     claims = read_list(text, "claims")
     if claims is None or not all(isinstance(claim, str) for claim in claims):
         return None
-    if any(repeats_form(claim, prompt) for claim in claims):
+    if any(copies_placeholder(claim, prompt) for claim in claims):
         return None
     return tuple(dict.fromkeys(" ".join(claim.split()) for claim in claims))
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
-from components.asking.reply import read_object, strip_form, whole_number
+from components.asking.reply import read_object, strip_template, whole_number
 from components.asking.templates import chat, number_lines, question_in_context
 from components.json_value import Json
 from components.limits import too_small
@@ -93,7 +93,7 @@ class ContextRelevance:
         request = Request(item.sample.id, messages, item.sample, (), _SCHEMA)
 
         def read(reply: str) -> frozenset[int] | None:
-            return read_sentence_numbers(strip_form(reply, self.prompt, is_alone=False), len(sentences))
+            return read_sentence_numbers(strip_template(reply, self.prompt, is_alone=False), len(sentences))
 
         return Inquiry(request, read)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
-from components.asking.reply import repeats_form, strip_form
+from components.asking.reply import copies_placeholder, strip_template
 from components.asking.templates import chat, number_lines, question_in_context, reference_text
 from components.fields import added_later
 from components.json_value import Json
@@ -226,7 +226,7 @@ class Nuggets:
         request = Request(item.sample.id, messages, item.sample, (), _ASSIGNMENTS_SCHEMA)
 
         def read(reply: str) -> tuple[Assignment, ...] | None:
-            return read_assignments(strip_form(reply, self.assignment_prompt, is_alone=False), len(nuggets))
+            return read_assignments(strip_template(reply, self.assignment_prompt, is_alone=False), len(nuggets))
 
         return Inquiry(request, read)
 
@@ -239,7 +239,7 @@ def read_nuggets(text: str, prompt: str) -> tuple[Nugget, ...] | None:
     nuggets: dict[str, Nugget] = {}
     for entry in entries:
         nugget, importance = (entry.get("nugget"), entry.get("importance")) if isinstance(entry, dict) else (None, None)
-        if not isinstance(nugget, str) or importance not in (_VITAL, _OKAY) or repeats_form(nugget, prompt):
+        if not isinstance(nugget, str) or importance not in (_VITAL, _OKAY) or copies_placeholder(nugget, prompt):
             return None
         form = " ".join(nugget.split())
         nuggets.setdefault(form, Nugget(form, importance == _VITAL))

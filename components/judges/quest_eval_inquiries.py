@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from components.asking.readable_requests import Inquiry
-from components.asking.reply import json_values, read_object, repeats_form, strip_form, whole_number
+from components.asking.reply import copies_placeholder, json_values, read_object, strip_template, whole_number
 from components.asking.templates import chat
 from components.json_value import Json
 from components.records import Request, Sample
@@ -57,7 +57,7 @@ def questions_about(source: QuestionedText, system: str, prompt: str) -> Inquiry
 
     def read(reply: str) -> tuple[str, ...] | None:
         questions = read_questions(reply)
-        return None if any(repeats_form(question, prompt) for question in questions or ()) else questions
+        return None if any(copies_placeholder(question, prompt) for question in questions or ()) else questions
 
     return Inquiry(Request(source.sample.id, messages, source.sample, (), _QUESTIONS_SCHEMA), read)
 
@@ -69,7 +69,7 @@ def answers_from(source: QuestionedText, system: str, prompt: str, cannot_infer:
     questions = "\n".join(f"{n}. {question}" for n, question in enumerate(source.questions, start=1))
     values = {"{text}": source.text, "{questions}": questions, "{cannot_infer}": cannot_infer}
     request = Request(source.sample.id, chat(system, fill(prompt, values)), source.sample, (), _ANSWERS_SCHEMA)
-    return Inquiry(request, lambda text: read_answers(strip_form(text, prompt), len(source.questions)))
+    return Inquiry(request, lambda text: read_answers(strip_template(text, prompt), len(source.questions)))
 
 
 def read_questions(text: str) -> tuple[str, ...] | None:
@@ -104,5 +104,5 @@ def _numbered_answers(value: object) -> Iterator[tuple[int, str]]:
     for key, answer in items:
         number = whole_number(key)
         is_answer = isinstance(answer, str | int | float) and not isinstance(answer, bool)
-        if number is not None and is_answer and not repeats_form(str(answer), ""):
+        if number is not None and is_answer and not copies_placeholder(str(answer), ""):
             yield number, str(answer).strip()

@@ -25,7 +25,7 @@ class Window:
     def __init__(self) -> None:
         self.refusals = AccountRefusals()
         self._limit = self._too_many = inf
-        self._n_under_way = 0
+        self._n_in_flight = 0
         self._cut_at = 0.0
         self._lock = threading.Lock()
 
@@ -45,18 +45,18 @@ class Window:
         if min(self._limit, self.refusals.limit) == inf:
             return True
         limit = self.limit(concurrency)
-        return self._n_under_way < (min(limit, self.refusals.safe_limit) if was_refused else limit)
+        return self._n_in_flight < (min(limit, self.refusals.safe_limit) if was_refused else limit)
 
     def enter(self) -> int:
         """Count a request that is sent, and return the number in flight."""
         with self._lock:
-            self._n_under_way += 1
-            return self._n_under_way
+            self._n_in_flight += 1
+            return self._n_in_flight
 
     def leave(self) -> None:
         """Count a request that ended, with any outcome."""
         with self._lock:
-            self._n_under_way -= 1
+            self._n_in_flight -= 1
 
     def record_answer(self, concurrency: int) -> None:
         """Record a request that was answered in time."""

@@ -13,15 +13,18 @@ _SPECIAL_TOKENS = {f"{name}_token": f"<{name}>" for name in ("bos", "eos", "unk"
 """Replacements for the special tokens of the model's tokenizer, which templates may name."""
 
 
-def apply_template(tokenizer: Any, messages: Sequence[Message], chat_template: str = "", *, asks: bool = True) -> str:
+def apply_template(
+    tokenizer: Any, messages: Sequence[Message], chat_template: str = "", *, add_generation_prompt: bool = True
+) -> str:
     """Return the messages as the model reads them, in its own template or in `chat_template`.
 
-    With `asks`, the text ends where the reply begins. Raises jinja2.TemplateError if the template rejects the messages.
+    With `add_generation_prompt`, the text ends where the reply begins. Raises jinja2.TemplateError if the template
+    rejects the messages.
     """
     text: str = tokenizer.apply_chat_template(
         [{"role": message.role, "content": message.content} for message in messages],
         chat_template=chat_template or None,
-        add_generation_prompt=asks,
+        add_generation_prompt=add_generation_prompt,
         tokenize=False,
     )
     return text

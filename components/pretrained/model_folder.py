@@ -12,15 +12,15 @@ from pathlib import Path
 from components.errors import ComponentError, MissingExtraError
 from components.identified_files import note_identified
 from components.pretrained.hub_address import hub_problems
-from components.pretrained.own_code import (
+from components.pretrained.package_logs import collect_missing_weights, hide_deprecation_warnings
+from components.pretrained.remote_code import (
     KernelRefused,
     block_kernel_downloads,
+    disable_trust_prompt,
     files_naming_modules,
-    never_ask,
     refuse_activations,
     refuse_kernels,
 )
-from components.pretrained.package_logs import collect_missing_weights, hide_deprecation_warnings
 
 WEIGHTS = ("*.safetensors", "*.bin")
 """Patterns of weight files, in order of preference. torch's tensor loader reads *.bin, and runs no code from it."""
@@ -223,7 +223,7 @@ def open_model_files(model: str, revision: str, *, trusted: bool = False) -> Ite
 
     folder = local_folder(model)
     transformers_logging.disable_progress_bar()  # transformers' bar would overwrite the sweep's
-    never_ask()
+    disable_trust_prompt()
     try:
         with block_kernel_downloads(trusted=trusted), hide_deprecation_warnings(), collect_missing_weights() as missing:
             yield str(folder or model)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from components.asking.readable_requests import Inquiry, ask_until_readable
-from components.asking.reply import read_object, repeats_form
+from components.asking.reply import copies_placeholder, read_object
 from components.asking.written_texts import read_text, to_asked_text
 from components.fields import runtime_only
 from components.limits import too_small
@@ -98,4 +98,4 @@ def _statements(value: object, instruction: str) -> tuple[str, ...] | None:
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         return None
     texts = tuple(text.strip() for text in value if text.strip())
-    return None if any(repeats_form(text, instruction) for text in texts) else texts
+    return None if any(copies_placeholder(text, instruction) for text in texts) else texts

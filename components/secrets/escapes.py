@@ -98,20 +98,20 @@ class EscapedSecrets:
     def are_in(self, text: str) -> bool:
         """Return True if the text contains one of the secrets."""
         raw = text.encode("utf-8", "surrogatepass")
-        usual = self._usual.undone(raw)
+        usual = self._usual.unescape(raw)
         if usual is raw and b"\\" not in raw:
             return False
-        return bool(self._usual.found(usual)) or any(
-            reading.found(reading.undone(raw)) for reading in self._find_other_readings(usual)
+        return bool(self._usual.find_secrets(usual)) or any(
+            reading.find_secrets(reading.unescape(raw)) for reading in self._find_other_readings(usual)
         )
 
     def hide(self, text: str, instead: str) -> str:
         """Return the text with `instead` in place of secrets; the same text if it contains none."""
         before = raw = text.encode("utf-8", "surrogatepass")
-        usual = self._usual.undone(raw)
+        usual = self._usual.unescape(raw)
         raw = self._usual.hide(raw, usual, instead.encode())
         for reading in self._find_other_readings(usual):
-            raw = reading.hide(raw, reading.undone(raw), instead.encode())
+            raw = reading.hide(raw, reading.unescape(raw), instead.encode())
         return text if raw is before else raw.decode("utf-8", "surrogatepass")
 
     def _find_other_readings(self, usual: bytes) -> "list[_Reading]":
@@ -126,7 +126,7 @@ class _Reading:
         self._own = re.compile(backslashed, re.VERBOSE)
         self._escape = re.compile(_ESCAPE + b"|" + backslashed if digits else _ESCAPE, re.VERBOSE)
         self._radix = 8 if digits == _BACKSLASHED[0] else 16
-        undone = {form: self.undone(form) for form in forms}
+        undone = {form: self.unescape(form) for form in forms}
         self._quoted = [form for form, each in undone.items() if each.strip(_DROPPED) != each]
         plain = set(map(_searchable, undone.values()))
         self._secrets = sorted(
@@ -137,23 +137,23 @@ class _Reading:
         """Return True if this reading finds more escapes in a text than the usual one."""
         return self._own.search(usual) is not None
 
-    def undone(self, raw: bytes) -> bytes:
+    def unescape(self, raw: bytes) -> bytes:
         """Decode all escapes except single-character ones. Returns the argument if nothing changes."""
         for _ in range(_MAX_LAYERS):
-            undone, n_undone = self._escape.subn(self._undone, raw)
+            undone, n_undone = self._escape.subn(self._unescape_match, raw)
             if not n_undone:
                 break
             raw = undone
         return raw
 
-    def found(self, undone: bytes) -> list[bytes]:
+    def find_secrets(self, undone: bytes) -> list[bytes]:
         """Return the secrets in a text without escapes."""
         plain = _searchable(undone)
         return [secret for secret in self._secrets if secret in plain]
 
     def hide(self, raw: bytes, undone: bytes, instead: bytes) -> bytes:
         """Return the text with `instead` in place of secrets; the same object if it contains none."""
-        if (undone is raw and b"\\" not in raw) or not (spans := self.found(undone)):
+        if (undone is raw and b"\\" not in raw) or not (spans := self.find_secrets(undone)):
             return raw
         layers = self._layers(raw)
         pieces, done = [], 0
@@ -178,14 +178,14 @@ class _Reading:
         """Return the edits that lead to the searched text, in order."""
         layers = []
         for _ in range(_MAX_LAYERS):
-            undone, edits = _replace_matches(self._escape, self._undone, raw)
+            undone, edits = _replace_matches(self._escape, self._unescape_match, raw)
             if not edits.starts:
                 break
             layers.append(edits)
             raw = undone
         return [*layers, _replace_matches(_DROPS, lambda _: b"", raw)[1]]
 
-    def _undone(self, match: re.Match[bytes]) -> bytes:
+    def _unescape_match(self, match: re.Match[bytes]) -> bytes:
         kind = match.lastindex
         assert kind is not None
         digits = match[kind]

@@ -5,7 +5,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 from components.protocols import LLM, Ask, Component
 from components.records import Kind
-from components.testset.records import Draft, EvidenceSet, Extract, GateVerdict, Topic, WrittenDraft
+from components.testset.records import Draft, EvidenceSet, Extract, GateVerdict, Topic, WrittenDrafts
 
 
 class SourceCorpus(Protocol):
@@ -75,7 +75,7 @@ class Task(Component, Protocol):
     def n_requests(self) -> int:
         """Maximum number of requests for one evidence set if every reply can be read."""
 
-    def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDraft:
+    def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDrafts:
         """Return drafts of the task `name`. Every evidence set has drafts or is listed in `not_drafted`."""
 
 

@@ -84,7 +84,7 @@ class Draft:
     was_corrected: bool = False
 
 
-class Refusal(StrEnum):
+class NoDraftReason(StrEnum):
     """The reason why an evidence set has no draft.
 
     - DECLINED: the writer said that the task does not suit the evidence;
@@ -98,20 +98,20 @@ class Refusal(StrEnum):
 
 
 @dataclass(frozen=True)
-class FailedDraft:
+class UndraftedEvidence:
     """An evidence set without drafts. `detail` is the writer's reason, or the error."""
 
     evidence: EvidenceSet
-    refusal: Refusal
+    cause: NoDraftReason
     detail: str
 
 
 @dataclass(frozen=True)
-class WrittenDraft:
+class WrittenDrafts:
     """The drafts of evidence sets, in the order of the sets."""
 
     drafts: tuple[Draft, ...]
-    not_drafted: tuple[FailedDraft, ...] = ()
+    not_drafted: tuple[UndraftedEvidence, ...] = ()
 
 
 class VerdictState(StrEnum):

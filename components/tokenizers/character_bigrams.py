@@ -13,7 +13,7 @@ from typing import ClassVar
 from components.records import Words
 from components.text.normalize import index_term
 from components.tokenizers.composed_text import HAN, find_words, marks
-from components.tokenizers.places import Place, slice_words
+from components.tokenizers.word_spans import Span, slice_words
 
 _JAPANESE = "\u3005\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9d"
 """Both syllabaries, with their marks of repetition and length."""
@@ -58,7 +58,7 @@ class CharacterBigrams:
 
 
 def _bigrams(text: str) -> Words:
-    spans: list[Place] = []
+    spans: list[Span] = []
     for run in _run().finditer(text):
         start, end = run.span()
         if not run["paired"] or end - start == 1:

@@ -8,7 +8,7 @@ from components.loading import cache_slow_loader
 from components.records import Words
 from components.text.normalize import index_term
 from components.tokenizers.composed_text import find_words
-from components.tokenizers.places import spaced_words
+from components.tokenizers.word_spans import spaced_words
 
 if TYPE_CHECKING:
     import Stemmer

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from components.errors import MissingExtraError
 from components.loading import cache_slow_loader
-from components.tokenizers.places import AnalysedWords, Place, places_in_order
+from components.tokenizers.word_spans import AnalysedWords, Span, spans_in_order
 
 if TYPE_CHECKING:
     from janome.tokenizer import Tokenizer
@@ -28,8 +28,8 @@ class JanomeWords(AnalysedWords):
     max_tokens_per_character: ClassVar[int] = 1
     languages: ClassVar[tuple[str, ...]] = ("ja",)
 
-    def places(self, text: str) -> list[Place]:
+    def spans(self, text: str) -> list[Span]:
         """Return the spans of the words. Words that Janome rewrites, so that the text does not contain them, are left
         out.
         """
-        return places_in_order(text, list(_analyser().tokenize(text)))
+        return spans_in_order(text, list(_analyser().tokenize(text)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from components.errors import MissingExtraError
 from components.loading import cache_slow_loader
-from components.tokenizers.places import AnalysedWords, Place
+from components.tokenizers.word_spans import AnalysedWords, Span
 
 if TYPE_CHECKING:
     from kiwipiepy import Kiwi
@@ -30,14 +30,14 @@ class KiwiWords(AnalysedWords):
     max_tokens_per_character: ClassVar[int] = 1
     languages: ClassVar[tuple[str, ...]] = ("ko",)
 
-    def places(self, text: str) -> list[Place]:
+    def spans(self, text: str) -> list[Span]:
         """Return the spans of the morphemes. If morphemes share characters, such as contracted endings, the first
         counts.
         """
-        places: list[Place] = []
+        spans: list[Span] = []
         done = 0
         for token in _analyser().tokenize(text):
             if token.start >= done and token.len > 0:
                 done = token.start + token.len
-                places.append((token.start, done))
-        return places
+                spans.append((token.start, done))
+        return spans

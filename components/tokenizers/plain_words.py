@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from components.tokenizers.composed_text import word_letters
 from components.tokenizers.jieba_words import compute_ends
-from components.tokenizers.places import Place, slice_pieces
+from components.tokenizers.word_spans import Span, slice_pieces
 
 
-def word_spans(text: str) -> list[Place]:
+def word_spans(text: str) -> list[Span]:
     """Return runs of letters and digits, with the points, apostrophes and hyphens inside them."""
     return [word.span() for word in _word().finditer(text)]
 

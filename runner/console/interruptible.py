@@ -155,12 +155,12 @@ def _end_immediately() -> None:
 def _announce_waiting() -> None:
     """Name the threads for which the interpreter waits, if the command does not end within a few seconds."""
     if _other_threads():
-        timer = threading.Timer(_PATIENCE_S, _say_waiting)
+        timer = threading.Timer(_PATIENCE_S, _report_waiting_threads)
         timer.daemon = True
         timer.start()
 
 
-def _say_waiting() -> None:
+def _report_waiting_threads() -> None:
     names = ", ".join(thread.name for thread in _other_threads())
     with suppress(OSError):
         sys.stderr.write(

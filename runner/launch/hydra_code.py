@@ -63,7 +63,7 @@ _LATE = "${hydra.runtime.output_dir}"
 _MADE_BY_HYDRA = ("runtime", "overrides")
 """Nodes that Hydra fills, not a configuration. The overrides were searched for secrets before."""
 
-_DEEPEST = 50
+_MAX_NESTING = 50
 
 
 def require_known_code(config: DictConfig) -> None:
@@ -157,7 +157,7 @@ class _Reader:
         """Return the value. None if it is missing or was refused."""
         if node is None or node._is_none() or node._is_missing():
             return None
-        if depth > _DEEPEST:
+        if depth > _MAX_NESTING:
             self._refuse(place, "refers to itself. Write out the value.")
             return None
         if node._is_interpolation():

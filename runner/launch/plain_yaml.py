@@ -4,7 +4,7 @@ import codecs
 
 import yaml
 
-_DEEPEST, _MAX_NODES, _MAX_NUMBER_CHARACTERS = 100, 1_000_000, 1000
+_MAX_NESTING, _MAX_NODES, _MAX_NUMBER_CHARACTERS = 100, 1_000_000, 1000
 
 
 def require_plain_yaml(content: bytes) -> None:
@@ -59,7 +59,7 @@ class _NodeCount:
             self._sizes[anchor] = size
 
     def _require_few(self) -> None:
-        if len(self._open) > _DEEPEST:
-            raise ValueError(f"it is nested more than {_DEEPEST} levels deep")
+        if len(self._open) > _MAX_NESTING:
+            raise ValueError(f"it is nested more than {_MAX_NESTING} levels deep")
         if self._n > _MAX_NODES:
             raise ValueError(f"its aliases stand for more than {_MAX_NODES:,} values")

@@ -36,7 +36,9 @@ class SweepRace:
         self._planned = planned
         self._store = store
         self._announce = announce
-        self._race = Races(len(planned.cells), planned.members, planned.settings.rules, planned.asks, planned.costs)
+        self._race = Races(
+            len(planned.cells), planned.members, planned.settings.rules, planned.uses_model, planned.costs
+        )
         self._n_failed = np.zeros(len(planned.cells), dtype=np.int64)
         self._n_saved = 0
         self.stopped: dict[str, dict[str, object]] = {}

@@ -31,7 +31,7 @@ _MATRIX = "matrix/"
 class PlannedRace:
     """A race of `cells`, sorted by id, over the `samples` at `rows`, in the order of the race.
 
-    `asks` says for each cell whether it uses a model. A cell without a model costs nothing, and is never stopped.
+    `uses_model` says for each cell whether it uses a model. A cell without a model costs nothing, and is never stopped.
     `targets` are names of subsets, overall first, with their samples in `members`, bool[n_rows, n_targets]. `costs` are
     planned costs, NaN if unknown; None if opponents may cost more.
     """
@@ -42,7 +42,7 @@ class PlannedRace:
     cells: tuple[PlannedCell, ...]
     rows: tuple[int, ...]
     samples: tuple[Sample, ...]
-    asks: tuple[bool, ...]
+    uses_model: tuple[bool, ...]
     targets: tuple[str, ...]
     members: NDArray[np.bool_]
     costs: tuple[float, ...] | None
@@ -61,8 +61,8 @@ def plan_race(
         return None
     if is_part:
         raise ConfigError(["race: one process must see all cells. Use hydra/launcher=grid, or race=none."])
-    asks = {cell.cell_id: any(stage.n_requests for stage in cell.graph.result.upstream()) for cell in cells}
-    if not any(asks.values()):
+    uses_model = {cell.cell_id: any(stage.n_requests for stage in cell.graph.result.upstream()) for cell in cells}
+    if not any(uses_model.values()):
         _require_computed(cells, settings.metric)
         return None
     if problems := list(_sweep_problems(cells)):
@@ -84,7 +84,7 @@ def plan_race(
         racing,
         tuple(rows),
         samples,
-        tuple(asks[cell.cell_id] for cell in racing),
+        tuple(uses_model[cell.cell_id] for cell in racing),
         tuple(targets),
         np.column_stack(list(targets.values())),
         _costs(racing, store) if settings.against is RaceOpponents.COST else None,

@@ -352,8 +352,8 @@ class RunningSweep:
             for line in self._hidden.lines():
                 self._console.print(line, style="yellow", markup=False)
         lost = [cell_id for cell_id in self._done if not (self._sweep_dir / cell_id / "cell.json").is_file()]
-        are_sound = len(self._done) == n_cells and all(cell.status in (OK, STOPPED) for cell in self._done.values())
-        failed = bool(lost) or not are_sound
+        are_complete = len(self._done) == n_cells and all(cell.status in (OK, STOPPED) for cell in self._done.values())
+        failed = bool(lost) or not are_complete
         self._end(plan, FAILED if failed else OK)
         if lost:
             raise StoreError(

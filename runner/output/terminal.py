@@ -230,8 +230,10 @@ def _leaderboard(
         table.add_column(f"{metrics[0]} (n={common.n:,} common)", justify="right", no_wrap=True)
     for i, name in enumerate(metrics):
         table.add_column(f"{name} [dim]95% interval[/]" if i == 0 else name, justify="right", no_wrap=True)
-    sound = [cell for cell in ordered if cell.status == OK] or ordered
-    best = {name: best_value((cell.value(name) for cell in sound), direction_sign(name, ordered)) for name in metrics}
+    successful = [cell for cell in ordered if cell.status == OK] or ordered
+    best = {
+        name: best_value((cell.value(name) for cell in successful), direction_sign(name, ordered)) for name in metrics
+    }
     digits = {name: count_decimals(cell.value(name) for cell in ordered) for name in metrics}
     for cell in cells_with_row(ordered, equal)[:_MAX_ROWS]:
         failed = "" if cell.status == OK else " [red]FAILED[/]"

@@ -18,7 +18,7 @@ a stage covers a block of documents: see `runner.pipeline.corpus.partition`. `to
 prompt at the prompts, and the model at the answers. Cells that differ only in these share all earlier stages.
 
 An existing index (`retriever=pgvector` and others) returns texts. Their places in the corpus replace the
-chunks: see `_index_retrieval`.
+chunks: see `_existing_index_retrieval`.
 
 A custom pipeline (`pipeline=python` and others) replaces everything between samples and result: see `_pipeline_graph`.
 """
@@ -122,10 +122,10 @@ def _build_retrieval(cell: Cell, data: Data) -> _Retrieval:
     if not cell.retriever.arms:
         return _closed_book_retrieval(data)
     arm = index_arm(cell.retriever)
-    return _index_retrieval(cell, data, arm) if arm else _build_index_retrieval(cell, data)
+    return _existing_index_retrieval(cell, data, arm) if arm else _corpus_retrieval(cell, data)
 
 
-def _index_retrieval(cell: Cell, data: Data, arm: ExistingIndexArm) -> _Retrieval:
+def _existing_index_retrieval(cell: Cell, data: Data, arm: ExistingIndexArm) -> _Retrieval:
     """Build the stages from the questions to the passages of the prompts, which an existing index finds.
 
     The steps that make an index of the corpus do not affect it: refiner, chunks, headers and filter.
@@ -142,7 +142,7 @@ def _index_retrieval(cell: Cell, data: Data, arm: ExistingIndexArm) -> _Retrieva
     return _Retrieval(read_context.passages, index_retrieved, scored)
 
 
-def _build_index_retrieval(cell: Cell, data: Data) -> _Retrieval:
+def _corpus_retrieval(cell: Cell, data: Data) -> _Retrieval:
     """Build the stages from the documents to the passages of the prompts."""
     picking = picking_arm(cell)
     texts = choose_texts(cell, data, picking)
@@ -197,7 +197,7 @@ def _collect_retrieved(
         ),
         llm_corpora(texts.refined),
         asked_headers(texts.searched),
-        HitRanks(search.rankings, texts.family, () if ranked.hits is search.hits else (search.hits,)),
+        HitRanks(search.rankings, texts.child_and_parent_chunks, () if ranked.hits is search.hits else (search.hits,)),
         read_context.compressed,
         (places.read,) if read_context.compressed else (),
     )

@@ -53,7 +53,7 @@ def read_testset(folder: Path) -> Testset:
         tuple(_read_edits(folder / EDITS)),
         {name: value for name, value in manifest.items() if name not in _OWN_FIELDS},
     )
-    _require_sound(testset, folder)
+    _require_intact(testset, folder)
     if testset.key != key:
         raise DataError(
             f"{folder}: {DOCUMENTS} and {SAMPLES} have the key {testset.key[:12]}, but {MANIFEST} has {key[:12]}: a "
@@ -71,7 +71,7 @@ def write_testset(
     folder remain: see `require_replaceable`. Raises DataError for an invalid set (`Testset.problems`), for an existing
     folder that is not empty (without `replace`), and for a folder that cannot be written.
     """
-    _require_sound(testset, folder)
+    _require_intact(testset, folder)
     files = {**(extra_files or {}), **_files(testset)}
     folder = folder.resolve()  # the folder may be a link or "."
     try:
@@ -101,7 +101,7 @@ def write_testsets(folder: Path, testsets: Mapping[str, Testset]) -> None:
     try:
         with _empty_folder(folder.with_name(f".{folder.name}{UNFINISHED}")) as temporary:
             for name, testset in testsets.items():
-                _require_sound(testset, folder / name)
+                _require_intact(testset, folder / name)
                 _write_files(temporary / name, _files(testset))
             temporary.rename(folder)
         sync(folder.parent)
@@ -168,7 +168,7 @@ def _identify_corpus(about: Mapping[str, Json]) -> str:
     return str(corpus.get("path") or corpus.get("_target_")) if isinstance(corpus, dict) else "an unknown one"
 
 
-def _require_sound(testset: Testset, folder: Path) -> None:
+def _require_intact(testset: Testset, folder: Path) -> None:
     if problems := testset.problems():
         more = f" (and {len(problems) - 1} more like it)" if problems[1:] else ""
         raise DataError(f"{folder}: {problems[0]}{more}, expected {_EXPECTED}, with all gold in its documents")

@@ -1,12 +1,12 @@
 import pytest
 
 from components.asking.reply import (
+    copies_placeholder,
     flag,
     json_values,
     read_object,
-    repeats_form,
     repeats_heading,
-    strip_form,
+    strip_template,
     strip_thoughts,
     whole_number,
 )
@@ -130,7 +130,7 @@ def test_value_next_to_alternatives_in_another_field_is_read(value: str) -> None
     [("keyword", True), ("...", True), ("……", True), ("", True), ("tram", False), ("+", False)],
 )
 def test_placeholders_of_a_reply_form_are_recognized(text: str, is_placeholder: bool) -> None:
-    assert repeats_form(text, 'Print {"texts": ["keyword", "keyword", ...]}') == is_placeholder
+    assert copies_placeholder(text, 'Print {"texts": ["keyword", "keyword", ...]}') == is_placeholder
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,9 @@ def test_repeated_brackets_contain_no_json_value(text: str) -> None:
 
 def test_reply_form_of_the_prompt_is_removed_from_a_reply() -> None:
     prompt = 'Judge.\n\nPrint JSON: {"grades": [1, 4]}'
-    assert strip_form('Print JSON: {"grades": [1, 4]}\n{"grades": [2]}', prompt, is_alone=False) == '\n{"grades": [2]}'
-    assert strip_form('{"grades": [1, 4]}', prompt, is_alone=False) == '{"grades": [1, 4]}'
-    assert strip_form('{"grades": [1, 4]}', prompt) == ""
-    assert strip_form("Judge.", "Judge.") == "Judge."
+    assert (
+        strip_template('Print JSON: {"grades": [1, 4]}\n{"grades": [2]}', prompt, is_alone=False) == '\n{"grades": [2]}'
+    )
+    assert strip_template('{"grades": [1, 4]}', prompt, is_alone=False) == '{"grades": [1, 4]}'
+    assert strip_template('{"grades": [1, 4]}', prompt) == ""
+    assert strip_template("Judge.", "Judge.") == "Judge."

@@ -8,7 +8,7 @@ from components.protocols import LLM
 from components.records import Answer, AnswerState, Request
 from components.testset.evidence import EvidenceSettings, evidence_sets
 from components.testset.protocols import SourceCorpus, Task
-from components.testset.records import EvidenceSet, Refusal, Topic, WrittenDraft
+from components.testset.records import EvidenceSet, Refusal, Topic, WrittenDrafts
 from tests.contracts.component_contract import ComponentContract
 from tests.testset.corpora import SmallCorpus
 from tests.testset.rehearsed import ask
@@ -46,7 +46,7 @@ class TaskContract(ComponentContract):
         assert len(found) == 2
         return found
 
-    def written(self) -> WrittenDraft:
+    def written(self) -> WrittenDrafts:
         """Write a draft for the two sets of evidence with scripted replies."""
         return self.component.write("own", self.evidence(), self.corpus, ask)
 
@@ -71,7 +71,7 @@ class TaskContract(ComponentContract):
         assert self.written() == self.written()
 
     def test_empty_evidence_gives_an_empty_result(self) -> None:
-        assert self.component.write("own", [], self.corpus, ask) == WrittenDraft(())
+        assert self.component.write("own", [], self.corpus, ask) == WrittenDrafts(())
 
 
 class AskingTaskContract(TaskContract):

@@ -26,7 +26,7 @@ SAFE_OPTIONS = {
 KNOWN = {
     "analysis/__main__.py": {"import_module"},  # commands of ours
     "components/user_code/calls.py": {"import_module"},  # packages that run.plugins names
-    "components/pretrained/own_code.py": {"importlib.import_module"},  # two modules that it names itself
+    "components/pretrained/remote_code.py": {"importlib.import_module"},  # two modules that it names itself
     "components/pretrained/llama_index_class.py": {"importlib.import_module"},  # classes of llama_index alone
     "components/testset/topics/tree_file.py": {"yaml.load"},  # with a safe loader
     "runner/console/interruptible.py": {"exec", "import_module"},  # of an empty text; our commands

@@ -8,7 +8,7 @@ from components.protocols import LLM, Ask
 from components.records import Kind
 from components.testset.evidence import EvidenceSettings, evidence_sets, facts
 from components.testset.protocols import SourceCorpus, Task
-from components.testset.records import EvidenceSet, WrittenDraft
+from components.testset.records import EvidenceSet, WrittenDrafts
 from tests.testset.corpora import SmallCorpus
 
 SETTINGS = EvidenceSettings(n_characters=200, least_characters=10, characters_per_set=300)
@@ -26,7 +26,7 @@ class Wanted:
     llm: ClassVar[LLM | None] = None
     n_requests: ClassVar[int] = 0
 
-    def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDraft:
+    def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDrafts:
         raise NotImplementedError
 
 

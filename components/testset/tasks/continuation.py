@@ -8,7 +8,7 @@ from components.limits import too_small
 from components.protocols import Ask
 from components.records import Kind
 from components.testset.protocols import SourceCorpus
-from components.testset.records import Draft, EvidenceSet, FailedDraft, Refusal, WrittenDraft
+from components.testset.records import Draft, EvidenceSet, NoDraftReason, UndraftedEvidence, WrittenDrafts
 from components.text.sentences import sentence_ends
 
 
@@ -34,7 +34,7 @@ class Continuation:
         """Return an error message for a number out of range."""
         return too_small(self, least_sentences=2)
 
-    def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDraft:
+    def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDrafts:
         """Return one draft for each evidence set whose text has enough sentences; the others count as declined."""
         drafts, short = [], []
         for entry in evidence:
@@ -42,10 +42,10 @@ class Continuation:
             ends = sentence_ends(extract.text).tolist()
             if len(ends) < self.least_sentences:
                 detail = f"{len(ends)} sentences, expected at least {self.least_sentences}"
-                short.append(FailedDraft(entry, Refusal.DECLINED, detail))
+                short.append(UndraftedEvidence(entry, NoDraftReason.DECLINED, detail))
                 continue
             middle = min(ends[:-1], key=lambda end: abs(end - len(extract.text) / 2))
             beginning, rest = extract.text[:middle].strip(), extract.text[middle:].strip()
             removed = (extract.document_id,)
             drafts.append(Draft(entry.id, name, entry.topic, self.kind, entry, beginning, (rest,), removed=removed))
-        return WrittenDraft(tuple(drafts), tuple(short))
+        return WrittenDrafts(tuple(drafts), tuple(short))

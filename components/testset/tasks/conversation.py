@@ -9,7 +9,7 @@ from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import Kind, Turn
 from components.testset.protocols import SourceCorpus
-from components.testset.records import Draft, EvidenceSet, WrittenDraft
+from components.testset.records import Draft, EvidenceSet, WrittenDrafts
 from components.testset.tasks.replies import Reply, parse_quotes, select_notes, text_in
 from components.testset.tasks.writer_wording import WriterWording
 from components.testset.tasks.writing import EVIDENCE, ReplyForm, write_drafts
@@ -50,7 +50,7 @@ class Conversation:
         """One request for all turns."""
         return 1
 
-    def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDraft:
+    def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDrafts:
         """Return a draft for each turn of the conversation about an evidence set."""
         form = ReplyForm("turns", {"turns": {"type": "array", "items": _TURN}}, partial(self._read, name))
         return write_drafts(self, form, evidence, corpus, ask)

@@ -10,7 +10,7 @@ from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import Evidence, Kind
 from components.testset.protocols import SourceCorpus
-from components.testset.records import Draft, EvidenceSet, Extract, WrittenDraft
+from components.testset.records import Draft, EvidenceSet, Extract, WrittenDrafts
 from components.testset.tasks.replies import Reply, select_notes, text_in
 from components.testset.tasks.writer_wording import WriterWording
 from components.testset.tasks.writing import ReplyForm, write_drafts
@@ -53,7 +53,7 @@ class Correction:
         """One request per evidence set."""
         return 1
 
-    def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDraft:
+    def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDrafts:
         """Return at most one draft for each evidence set, with its gold."""
         form = ReplyForm("words", {"words": TEXT, "replacement": TEXT}, partial(self._read, name))
         return write_drafts(self, form, evidence, corpus, ask)

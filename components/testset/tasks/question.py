@@ -9,7 +9,7 @@ from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import Kind
 from components.testset.protocols import SourceCorpus
-from components.testset.records import Draft, EvidenceSet, WrittenDraft
+from components.testset.records import Draft, EvidenceSet, WrittenDrafts
 from components.testset.tasks.replies import Reply, parse_quotes, select_notes, text_in
 from components.testset.tasks.writer_wording import WriterWording
 from components.testset.tasks.writing import EVIDENCE, ReplyForm, write_drafts
@@ -45,7 +45,7 @@ class Question:
         """One request per evidence set."""
         return 1
 
-    def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDraft:
+    def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDrafts:
         """Return at most one draft for each evidence set."""
         form = ReplyForm(
             "question",

@@ -10,7 +10,7 @@ from components.protocols import LLM, Ask
 from components.records import Kind
 from components.testset.protocols import SourceCorpus
 from components.testset.quotes import numbered_sentences
-from components.testset.records import Draft, EvidenceSet, Quote, WrittenDraft
+from components.testset.records import Draft, EvidenceSet, Quote, WrittenDrafts
 from components.testset.tasks.replies import Reply, parse_quotes, select_notes, text_in
 from components.testset.tasks.writer_wording import WriterWording
 from components.testset.tasks.writing import EVIDENCE, ReplyForm, write_drafts
@@ -48,7 +48,7 @@ class Summary:
         """One request per evidence set."""
         return 1
 
-    def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDraft:
+    def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDrafts:
         """Return at most one draft for each evidence set. The event is its question, the summary its reference."""
         form = ReplyForm("summary", {"event": TEXT, "summary": TEXT, "evidence": EVIDENCE}, partial(self._read, name))
         return write_drafts(self, form, evidence, corpus, ask)

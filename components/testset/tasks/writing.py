@@ -9,7 +9,7 @@ from components.asking.readable_requests import Inquiry, UnreadableReply, ask_un
 from components.protocols import Ask
 from components.records import Kind, ScoreState
 from components.testset.protocols import SourceCorpus
-from components.testset.records import Draft, EvidenceSet, FailedDraft, Refusal, WrittenDraft
+from components.testset.records import Draft, EvidenceSet, NoDraftReason, UndraftedEvidence, WrittenDrafts
 from components.testset.tasks.replies import Reply, read_reply
 from components.testset.tasks.writer_wording import WriterWording
 from components.testset.wording import TEXT, object_schema
@@ -68,7 +68,7 @@ class WritingTask(Protocol):
 
 def write_drafts(
     task: WritingTask, form: ReplyForm, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask
-) -> WrittenDraft:
+) -> WrittenDrafts:
     """Return the result of each evidence set, with one request per set."""
     # The schema requires all its properties, including `not_applicable`, which is empty unless the writer declines.
     schema = object_schema(**dict.fromkeys(task.steps, TEXT), not_applicable=TEXT, **form.properties)
@@ -80,17 +80,17 @@ def write_drafts(
         inquiries, ask, task.wording.reminder, task.max_attempts
     )
     drafts: list[Draft] = []
-    not_drafted: list[FailedDraft] = []
+    not_drafted: list[UndraftedEvidence] = []
     for entry, result in zip(evidence, results, strict=True):
         match result:
             case WriterRefusal(reason):
-                not_drafted.append(FailedDraft(entry, Refusal.DECLINED, reason))
+                not_drafted.append(UndraftedEvidence(entry, NoDraftReason.DECLINED, reason))
             case UnreadableReply(state, reason):
-                refusal = Refusal.FAILED if state is ScoreState.FAILED else Refusal.UNREADABLE
-                not_drafted.append(FailedDraft(entry, refusal, reason))
+                cause = NoDraftReason.FAILED if state is ScoreState.FAILED else NoDraftReason.UNREADABLE
+                not_drafted.append(UndraftedEvidence(entry, cause, reason))
             case _:
                 drafts.extend(result)
-    return WrittenDraft(tuple(drafts), tuple(not_drafted))
+    return WrittenDrafts(tuple(drafts), tuple(not_drafted))
 
 
 def _result(form: ReplyForm, evidence: EvidenceSet, text: str) -> Result | None:

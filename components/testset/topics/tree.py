@@ -10,7 +10,7 @@ from components.json_value import Json
 from components.testset.records import Topic
 from components.text.slugs import make_slugs
 
-DEEPEST, MAX_TOPICS, MAX_NAME_CHARACTERS = 8, 500, 200
+MAX_LEVELS, MAX_TOPICS, MAX_NAME_CHARACTERS = 8, 500, 200
 """Levels below the root, leaves, and characters of a name. Voters could not choose from a larger tree."""
 
 _JOINED_BY = " - "
@@ -48,8 +48,8 @@ def _merge(leaves: Iterable[Leaf], location: str, depth: int | None) -> dict[tup
     by_path: dict[tuple[str, ...], list[Leaf]] = {}
     for leaf in leaves:
         path = tuple(normalize_name(name, location) for name in leaf.path)
-        if len(path) > DEEPEST:
-            raise too_deep(path, location)
+        if len(path) > MAX_LEVELS:
+            raise depth_error(path, location)
         by_path.setdefault(path[:depth], []).append(Leaf(path, shown_text(leaf.description)))
         if len(by_path) > MAX_TOPICS:
             raise DataError(f"{location}: got more than {MAX_TOPICS} topics. Leave out the lowest level.")
@@ -122,9 +122,10 @@ def shown_text(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", visible).split())
 
 
-def too_deep(path: Sequence[str], location: str) -> DataError:
+def depth_error(path: Sequence[str], location: str) -> DataError:
     """Return the error for a path with too many levels."""
     names = " / ".join(path[:3])
     return DataError(
-        f"{location}: got more than {DEEPEST} levels (below {names}), expected at most {DEEPEST}, no topic below itself"
+        f"{location}: got more than {MAX_LEVELS} levels (below {names}), expected at most {MAX_LEVELS}, "
+        "no topic below itself"
     )

@@ -8,7 +8,7 @@ from typing import Any
 from components.errors import DataError
 from components.json_value import Json
 from components.limits import closest_name, expected_one_of
-from components.testset.topics.tree import DEEPEST, Leaf, normalize_name, too_deep
+from components.testset.topics.tree import MAX_LEVELS, Leaf, depth_error, normalize_name
 
 _FIELDS = ("name", "parent", "description")
 _FORMS = (
@@ -82,8 +82,8 @@ def _to_mapping(pairs: Sequence[tuple[object, Json]]) -> dict[object, Json]:
 
 
 def _read_nested(value: Json, path: tuple[str, ...], location: str) -> Iterator[Leaf]:
-    if len(path) > DEEPEST:
-        raise too_deep(path, location)
+    if len(path) > MAX_LEVELS:
+        raise depth_error(path, location)
     if path and isinstance(value, str | None):
         yield Leaf(path, value or "")
     elif path and value in ({}, []):
@@ -100,8 +100,8 @@ def _read_nested(value: Json, path: tuple[str, ...], location: str) -> Iterator[
 
 
 def _read_omnieval(node: Json, path: tuple[str, ...], location: str) -> Iterator[Leaf]:
-    if len(path) > DEEPEST:
-        raise too_deep(path, location)
+    if len(path) > MAX_LEVELS:
+        raise depth_error(path, location)
     below = node.get("sub_topics") if isinstance(node, Mapping) else None
     if not isinstance(below, list):
         raise DataError(f"{location}: got {str(node)[:80]!r}, expected 'topic_name' and a list of 'sub_topics'")

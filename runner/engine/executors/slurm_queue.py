@@ -58,7 +58,7 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self.n_read = 0
+        self.n_bytes_read = 0
         """Bytes read so far. They grow with every heartbeat."""
 
     def append(self, line: Mapping[str, Json]) -> None:
@@ -78,10 +78,10 @@ class Journal:
         Raises OSError if the file cannot be read.
         """
         with self._path.open("rb") as file:
-            file.seek(self.n_read)
+            file.seek(self.n_bytes_read)
             contents = file.read()
         complete = contents[: contents.rfind(b"\n") + 1]
-        self.n_read += len(complete)
+        self.n_bytes_read += len(complete)
         return [line for line in map(_parse, complete.splitlines()) if line is not None]
 
 

@@ -197,7 +197,7 @@ class SlurmWorkers(Workers):
         return [each for worker in list(self._workers.values()) for each in self._check_worker(worker)]
 
     def _check_worker(self, worker: _Worker) -> _Outcomes:
-        n_read = worker.life.n_read
+        n_bytes_read = worker.life.n_bytes_read
         outcomes: _Outcomes = []
         for line in worker.life.new_lines():
             if "hello" in line:
@@ -208,7 +208,7 @@ class SlurmWorkers(Workers):
                 outcomes += self._record_death(worker, line["process"], line["died"])
             elif "left" in line:
                 outcomes += self._record_departure(worker, DepartureReason(line["left"]))
-        if worker.life.n_read > n_read:
+        if worker.life.n_bytes_read > n_bytes_read:
             worker.last_sign = time.monotonic()
         if worker.name not in self._workers:
             return outcomes

@@ -172,7 +172,7 @@ class Snapshot:
                 return named | {each for each, file in self.files.items() if not file.is_data}
             waiting += self.files[name].named
             waiting += [each for imported in imports.names for each in _with_parents(imported)]
-            waiting += [each for each in self.files if each.rpartition(".")[0] in imports.of_packages]
+            waiting += [each for each in self.files if each.rpartition(".")[0] in imports.star_imported_packages]
         return reached
 
 

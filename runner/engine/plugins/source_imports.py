@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-_OF_LIBRARIES = frozenset(
+_LIBRARY_IMPORTERS = frozenset(
     {
         "cloudpickle",
         "dictConfig",
@@ -40,7 +40,7 @@ _PROGRAMS = frozenset(
 """Library functions that start programs, which may run another file of the package."""
 
 _DYNAMIC = (
-    _OF_LIBRARIES
+    _LIBRARY_IMPORTERS
     | _PROGRAMS
     | {
         "__import__",
@@ -60,7 +60,7 @@ _DYNAMIC = (
 """A file that uses one of these names may import any module of its package."""
 
 _BUILTINS = frozenset({"eval", "exec"})
-_OF_MODULES = frozenset(
+_QUALIFIED_DYNAMIC_NAMES = frozenset(
     {"builtins.eval", "builtins.exec", "hydra.utils.call", "importlib.reload", "os.system", "sys.modules"}
 )
 """Names that have this effect only in these modules. Objects also have attributes such as `eval`, `call` or `modules`.
@@ -74,7 +74,7 @@ _LOADED = re.compile(r"""\b(?:import_module|__import__)\s*\(\s*(?:name\s*=\s*)?f
 _DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
 _COMPUTED = re.compile(
     rb"\b(?:__import__|exec|exec_module|import_module|import_string|load_module|locate|resolve_name|run_path|"
-    + "|".join(sorted(_OF_LIBRARIES)).encode()
+    + "|".join(sorted(_LIBRARY_IMPORTERS)).encode()
     + rb")\b"
 )
 _MAX_NAME_CHARACTERS = 200
@@ -89,12 +89,12 @@ def top_level(module: str) -> str:
 class Imports:
     """Dotted names that a module may import, absolute. Not all of them need be modules.
 
-    The module may import any direct submodule of the packages in `of_packages` (`from package import *`). `is_dynamic`
-    means that it may import anything. `does_nothing` means that it has no statement but a docstring.
+    The module may import any direct submodule of the packages in `star_imported_packages` (`from package import *`).
+    `is_dynamic` means that it may import anything. `does_nothing` means that it has no statement but a docstring.
     """
 
     names: frozenset[str] = frozenset()
-    of_packages: frozenset[str] = frozenset()
+    star_imported_packages: frozenset[str] = frozenset()
     is_dynamic: bool = False
     does_nothing: bool = False
 
@@ -153,7 +153,7 @@ def find_imports(text: bytes, module: str, *, is_package: bool) -> Imports:
     names |= {
         dotted for node in nodes if isinstance(node, ast.Attribute) and (dotted := _through_attributes(node, bound))
     }
-    is_dynamic = is_dynamic or not names.isdisjoint(_OF_MODULES)
+    is_dynamic = is_dynamic or not names.isdisjoint(_QUALIFIED_DYNAMIC_NAMES)
     return Imports(frozenset(names), frozenset(starred), is_dynamic, _does_nothing(tree))
 
 

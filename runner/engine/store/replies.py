@@ -72,7 +72,7 @@ class _FileIndex:
                 if variables := _read_hidden(line):
                     self.hidden[reply.request_id] = variables
             else:
-                self.n_damaged += not _is_sound(line)
+                self.n_damaged += not _is_intact(line)
             self.n_read += len(line)
 
 
@@ -344,7 +344,7 @@ def merged_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 def count_damaged(lines: Iterable[bytes]) -> int:
     """Return the number of incomplete and damaged lines, which `merged_lines` drops."""
-    return sum(not _is_sound(line) for line in lines)
+    return sum(not _is_intact(line) for line in lines)
 
 
 def _count_damaged_lines(path: Path) -> int | None:
@@ -358,7 +358,7 @@ def _count_damaged_lines(path: Path) -> int | None:
         return None
 
 
-def _is_sound(line: bytes) -> bool:
+def _is_intact(line: bytes) -> bool:
     return line.endswith(b"\n") and bool(line == b"\n" or _body(line) or _reply(line))
 
 

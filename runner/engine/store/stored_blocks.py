@@ -62,7 +62,7 @@ def has_block(folder: Path, name: str) -> bool:
 def read_blocks(folder: Path, name: str) -> Iterator[Part]:
     """Yield all undamaged blocks of that name. Blocks with different contents may share a name."""
     for path in sorted(folder.glob(f"{name}.*.*")):
-        if _is_sound(path):
+        if _is_intact(path):
             yield read_part(path)
         else:
             log.warning("%s: does not match its checksum or cannot be read; its content is computed again", path)
@@ -139,10 +139,10 @@ def damaged_blocks(folder: Path) -> list[Path]:
     paths = sorted(
         Path(parent, name) for parent, _, names in os.walk(folder) for name in fnmatch.filter(names, "[!.]*.*.*")
     )
-    return [path for path in paths if not path.is_symlink() and not _is_sound(path) and path.exists()]
+    return [path for path in paths if not path.is_symlink() and not _is_intact(path) and path.exists()]
 
 
-def _is_sound(path: Path) -> bool:
+def _is_intact(path: Path) -> bool:
     try:
         return path.is_file() and path.name.split(".")[-2] == checksum(path)
     except OSError:  # a read error of the disk, or the block has just been pruned

@@ -65,7 +65,7 @@ def cells_by_answer(sweep_dir: Path) -> dict[tuple[str, str], list[str]]:
     return cells
 
 
-def foreign_labels(items: Sequence[LabelledItem], answers: Collection[tuple[str, str]], sweep: Path) -> str:
+def foreign_labels_warning(items: Sequence[LabelledItem], answers: Collection[tuple[str, str]], sweep: Path) -> str:
     """Return a warning about labels of answers that the sweep does not have. "" if it has all.
 
     `answers` are the sample ids and texts of the sweep's answers.

@@ -61,7 +61,7 @@ def _tokens(pair: Mapping[str, Json], tokenizer: Any) -> tuple[list[int], list[i
     messages, reply = ([Message(**message) for message in pair[name]] for name in ("prompt", "completion"))
     try:
         prompt = apply_template(tokenizer, messages)
-        whole = apply_template(tokenizer, [*messages, *reply], asks=False)
+        whole = apply_template(tokenizer, [*messages, *reply], add_generation_prompt=False)
     except TemplateError as error:
         raise ComponentError(f"the chat template refuses the messages of {pair['id']!r}: {error}") from error
     if not whole.startswith(prompt):

@@ -24,9 +24,9 @@ def traced_cells(standings: RankedCells, baseline_id: str) -> list[CellResult]:
     """
     if not standings.metrics:
         return []
-    sound = [cell for cell in standings.ordered if cell.status == OK]
-    first = standings.best or sound[0]
-    chosen = [first, *(cell for cell in sound if cell.cell_id == baseline_id != first.cell_id)]
+    successful = [cell for cell in standings.ordered if cell.status == OK]
+    first = standings.best or successful[0]
+    chosen = [first, *(cell for cell in successful if cell.cell_id == baseline_id != first.cell_id)]
     chosen_ids = {cell.cell_id for cell in chosen}
     tied = [cell for cell in standings.tied if cell.cell_id not in chosen_ids]
     seen = {cell.value(standings.metrics[0]) for cell in chosen}

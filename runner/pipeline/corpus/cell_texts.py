@@ -18,7 +18,7 @@ from components.protocols import (
 from components.records import Documents, Spans
 from runner.engine.stage import Stage
 from runner.pipeline.corpus.chunk_headers import SearchedTexts, add_headers
-from runner.pipeline.corpus.cutting import CutCorpus, cut_corpus
+from runner.pipeline.corpus.cutting import ChunkedCorpus, chunk_corpus
 from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.corpus.refined_corpora import Refined, refined_corpora
 
@@ -54,7 +54,7 @@ class Texts:
     original: Stage[Documents]
     refined: tuple[Refined, ...]
     data: Data
-    cut_up: CutCorpus
+    chunked: ChunkedCorpus
     searched: SearchedTexts
 
     @property
@@ -65,25 +65,27 @@ class Texts:
     @property
     def chunks(self) -> Stage[Spans]:
         """The chunks that are read."""
-        return self.cut_up.read
+        return self.chunked.read
 
     @property
-    def family(self) -> tuple[Stage[Spans], ...]:
+    def child_and_parent_chunks(self) -> tuple[Stage[Spans], ...]:
         """Small chunks, and the larger chunks that are read instead. () if the same chunks are searched and read."""
-        return () if self.cut_up.searched is self.chunks else (self.cut_up.searched, self.chunks)
+        return () if self.chunked.searched is self.chunks else (self.chunked.searched, self.chunks)
 
     @property
     def ranked(self) -> SearchedTexts:
         """The chunks that rerankers compare with a query, and that diversity steps compare with each other."""
-        return SearchedTexts(self.data, self.chunks) if self.family else self.searched
+        return SearchedTexts(self.data, self.chunks) if self.child_and_parent_chunks else self.searched
 
 
 def choose_texts(cell: "Cell", data: Data, picking: PickingArm | None) -> Texts:
     """Return the texts of a cell. An arm that picks its passages may have a custom chunker, and reads no header."""
     refined = refined_corpora(cell.refiner, data)
     refined_data = replace(data, corpus=refined[-1] if refined else data.corpus)
-    cut_up = cut_corpus((picking and picking.chunker) or cell.chunk, refined_data)
+    chunked = chunk_corpus((picking and picking.chunker) or cell.chunk, refined_data)
     searched = (
-        SearchedTexts(refined_data, cut_up.read) if picking else add_headers(cell.header, refined_data, cut_up.searched)
+        SearchedTexts(refined_data, chunked.read)
+        if picking
+        else add_headers(cell.header, refined_data, chunked.searched)
     )
-    return Texts(data.corpus, refined, refined_data, cut_up, searched)
+    return Texts(data.corpus, refined, refined_data, chunked, searched)

@@ -16,7 +16,7 @@ from runner.pipeline.corpus.parent_chunks import ChildChunks, ParentHits
 
 
 @dataclass(frozen=True)
-class CutCorpus:
+class ChunkedCorpus:
     """The chunks that are searched, and the chunks that are read. They are the same unless chunks have parents."""
 
     searched: Stage[Spans]
@@ -44,17 +44,17 @@ class ChunksByVectors(Stage[Spans], kind="chunks_by_vectors", version=1):
         return validate_spans(spans, text_lengths(corpus.texts), self.chunker)
 
 
-def cut_corpus(chunker: AnyChunker, data: Data) -> CutCorpus:
+def chunk_corpus(chunker: AnyChunker, data: Data) -> ChunkedCorpus:
     """Return the stages of a corpus' chunks."""
     corpus, whole = data.corpus, DocumentsBelow(data.corpus)
     if isinstance(chunker, ParentChunker):
-        parents = cut_corpus(chunker.parents, data).read
+        parents = chunk_corpus(chunker.parents, data).read
         segments = BlockSegments(chunker.children.length_tokenizer, whole)
-        return CutCorpus(ChildChunks(chunker.children, corpus, segments, parents), parents)
+        return ChunkedCorpus(ChildChunks(chunker.children, corpus, segments, parents), parents)
     if isinstance(chunker, EmbeddingChunker):
         segments = BlockSegments(chunker.windows.length_tokenizer, whole)
         vectors = chunk_vectors(chunker.embedder, data, cut_in_blocks(chunker.windows, data))
         chunks: Stage[Spans] = ChunksByVectors(chunker, corpus, segments, vectors)
     else:
         chunks = cut_in_blocks(chunker, data)
-    return CutCorpus(chunks, chunks)
+    return ChunkedCorpus(chunks, chunks)

@@ -23,7 +23,7 @@ from components.records import Hits, Queries
 from runner.engine.stage import Stage
 from runner.pipeline.corpus.cell_texts import Texts
 from runner.pipeline.corpus.chunk_headers import SearchedTexts
-from runner.pipeline.corpus.cutting import CutCorpus
+from runner.pipeline.corpus.cutting import ChunkedCorpus
 from runner.pipeline.corpus.loaded_data import Data, SampleSet
 from runner.pipeline.corpus.step_reports import StepReport
 from runner.pipeline.search.arm_search import hits_of_arm
@@ -93,7 +93,9 @@ def indexed_hits(cell: "Cell", data: Data, arm: ExistingIndexArm) -> tuple[Texts
     is_one = gives_one_query(cell.expander)
     hits = joined_hits(cell.retriever.fusion, cell.retriever.depth, rankings, is_one_query_each=is_one)
     chunks = indexed.chunks
-    texts = Texts(indexed.data.corpus, (), indexed.data, CutCorpus(chunks, chunks), SearchedTexts(indexed.data, chunks))
+    texts = Texts(
+        indexed.data.corpus, (), indexed.data, ChunkedCorpus(chunks, chunks), SearchedTexts(indexed.data, chunks)
+    )
     reports = (IndexReport(indexed.places, indexed.rankings),)
     search = SearchResult(hits, queries, reranking_queries(cell.expander, data), (), reports)
     return texts, _diversify(cell, texts, search)
@@ -109,7 +111,7 @@ def _search(cell: "Cell", texts: Texts, copies: Stage[GoldCopies]) -> SearchResu
     """Search with all arms for all variants of the query, and join the rankings. An iteration then searches again."""
     retriever, data = cell.retriever, texts.data
     queries = searched_queries(cell.expander, data)
-    allowed = filtered_documents(cell.filter, data, texts.cut_up.searched)
+    allowed = filtered_documents(cell.filter, data, texts.chunked.searched)
     rankings = _rankings(cell, texts, queries, allowed)
     joined = joined_hits(
         retriever.fusion,
@@ -121,7 +123,7 @@ def _search(cell: "Cell", texts: Texts, copies: Stage[GoldCopies]) -> SearchResu
     reports = (*filter_reports(data, allowed, joined), *graph_reports(retriever, *texts.searched))
     rankings_of_arms = tuple(RankingOfArm(names, ranking) for names, ranking in rankings)
     if not isinstance(cell.iterative, IterativeSearch):
-        return SearchResult(texts.cut_up.hits_to_read(joined), queries, rerank_queries, rankings_of_arms, reports)
+        return SearchResult(texts.chunked.hits_to_read(joined), queries, rerank_queries, rankings_of_arms, reports)
 
     def search(query: Stage[Queries]) -> Stage[Hits]:
         new_rankings = [ranking for _, ranking in _rankings(cell, texts, (query,), allowed, is_first=False)]

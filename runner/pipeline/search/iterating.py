@@ -247,12 +247,12 @@ def iterated_search(
 
     decided = [decide((), ())] if iteration.decides_first else []
     searches: list[Stage[Hits]] = [SearchHits(first_hits, decided[0]) if decided else first_hits]
-    read_hits = [texts.cut_up.hits_to_read(searches[0])]
+    read_hits = [texts.chunked.hits_to_read(searches[0])]
     new = [NewHits(read_hits[0], (), iteration.n_passages)]
     while len(searches) < iteration.max_searches:
         decided.append(decide(new, decided))
         searches.append(SearchHits(search(decided[-1]), decided[-1]))
-        read_hits.append(texts.cut_up.hits_to_read(searches[-1]))
+        read_hits.append(texts.chunked.hits_to_read(searches[-1]))
         new.append(NewHits(read_hits[-1], tuple(new), iteration.n_passages))
     places = tuple(PlacesOfSearch(*ranking_in_original(texts.refined, texts.chunks, hits)) for hits in new)
     report = IterationReport(data.samples, ListedDocuments(texts.original), copies, places, tuple(decided))

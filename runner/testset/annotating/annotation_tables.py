@@ -12,7 +12,7 @@ from components.json_value import Json
 from runner.testset.annotating.acceptance import CellAcceptance
 from runner.testset.annotating.annotation_choices import THRESHOLDS
 from runner.testset.annotating.annotator_agreement import AnnotatorAgreement
-from runner.testset.annotating.disjoint_parts import DisjointSplit
+from runner.testset.annotating.disjoint_parts import DisjointPart
 
 
 def show_agreement(console: Console, agreement: AnnotatorAgreement) -> None:
@@ -68,7 +68,7 @@ def show_acceptance(console: Console, cells: Sequence[CellAcceptance]) -> None:
     console.print(table)
 
 
-def show_split(console: Console, parts: Sequence[DisjointSplit]) -> None:
+def show_split(console: Console, parts: Sequence[DisjointPart]) -> None:
     """Print the requested and the actual sizes of the parts."""
     table = _table("Parts without a gold document in common", ("part", "requested", "samples", "groups"))
     for part in parts:

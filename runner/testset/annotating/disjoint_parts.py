@@ -11,7 +11,7 @@ from components.records import Sample
 from runner.results.released_set import Testset
 
 
-class DisjointSplit(NamedTuple):
+class DisjointPart(NamedTuple):
     """One part: its samples in the order of the set, the number of groups that they form, and the requested number of
     samples.
     """
@@ -22,7 +22,7 @@ class DisjointSplit(NamedTuple):
     samples: tuple[Sample, ...]
 
 
-def split(testset: Testset, sizes: Mapping[str, float], seed: int) -> list[DisjointSplit]:
+def split(testset: Testset, sizes: Mapping[str, float], seed: int) -> list[DisjointPart]:
     """Split the samples in proportion to `sizes`, which may be in any unit.
 
     Groups of connected samples stay whole. The largest groups are assigned first, each to the part that is furthest
@@ -49,7 +49,7 @@ def split(testset: Testset, sizes: Mapping[str, float], seed: int) -> list[Disjo
         chosen[max(names, key=lambda name: requested[name] - sum(map(len, chosen[name])))].append(group)
     parts = {name: {sample.id for group in part for sample in group} for name, part in chosen.items()}
     return [
-        DisjointSplit(
+        DisjointPart(
             name, requested[name], len(chosen[name]), tuple(member for member in testset.samples if member.id in ids)
         )
         for name, ids in parts.items()
@@ -64,9 +64,9 @@ def _groups(testset: Testset) -> Sequence[int]:
     """
     ties: list[list[tuple[str, Json]]] = []
     for sample, cluster in zip(testset.samples, number_clusters(testset.samples).tolist(), strict=True):
-        made_of = testset.provenance.get(sample.id, {})
-        conversation = made_of.get("conversation")
-        removed = [("removed", document_id) for document_id in made_of.get("removed", ())]
+        provenance = testset.provenance.get(sample.id, {})
+        conversation = provenance.get("conversation")
+        removed = [("removed", document_id) for document_id in provenance.get("removed", ())]
         ties.append([("cluster", cluster), *removed, *([("conversation", conversation)] if conversation else [])])
     groups: Sequence[int] = component_ids(ties).tolist()
     return groups

@@ -6,7 +6,15 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from components.testset.gates.inspection import NEEDS_SECOND_CORRECTION
-from components.testset.records import Draft, EvidenceSet, FailedDraft, GateVerdict, Refusal, VerdictState, WrittenDraft
+from components.testset.records import (
+    Draft,
+    EvidenceSet,
+    GateVerdict,
+    NoDraftReason,
+    UndraftedEvidence,
+    VerdictState,
+    WrittenDrafts,
+)
 from runner.testset.making.generation_stages import DraftJudgement, GateResult, is_correction
 from runner.testset.making.scheduling import MatrixField
 
@@ -48,7 +56,7 @@ class EvidenceOutcome:
     reason: str = ""
     accepted: tuple[AcceptedDraft, ...] = ()
     rejected: tuple[DraftJudgement, ...] = ()
-    not_drafted: FailedDraft | None = None
+    not_drafted: UndraftedEvidence | None = None
 
 
 @dataclass(frozen=True)
@@ -74,7 +82,7 @@ class GatePass:
 def outcomes(
     batch: Sequence[tuple[MatrixField, EvidenceSet]],
     wave: int,
-    written: WrittenDraft,
+    written: WrittenDrafts,
     first: GatePass,
     second: GatePass,
 ) -> list[EvidenceOutcome]:
@@ -85,7 +93,7 @@ def outcomes(
     drafts: dict[str, list[Draft]] = defaultdict(list)
     for draft in written.drafts:
         drafts[draft.evidence.id].append(draft)
-    refused = {refusal.evidence.id: refusal for refusal in written.not_drafted}
+    refused = {undrafted.evidence.id: undrafted for undrafted in written.not_drafted}
     return [
         _drafts_outcome(cell, evidence, wave, [results[draft.id] for draft in _sort_by_turn(drafts[evidence.id])])
         if drafts[evidence.id]
@@ -128,10 +136,12 @@ def _rejection(judged: DraftJudgement) -> DraftJudgement:
     return replace(judged, verdict=GateVerdict(VerdictState.REJECTED, NEEDS_SECOND_CORRECTION, judged.verdict.detail))
 
 
-def _refusal_outcome(cell: MatrixField, evidence: EvidenceSet, wave: int, refused: FailedDraft) -> EvidenceOutcome:
-    pending = refused.refusal is Refusal.FAILED
+def _refusal_outcome(
+    cell: MatrixField, evidence: EvidenceSet, wave: int, refused: UndraftedEvidence
+) -> EvidenceOutcome:
+    pending = refused.cause is NoDraftReason.FAILED
     outcome = DraftOutcome.PENDING if pending else DraftOutcome.REJECTED
-    return EvidenceOutcome(cell, evidence, wave, outcome, "" if pending else refused.refusal.value, not_drafted=refused)
+    return EvidenceOutcome(cell, evidence, wave, outcome, "" if pending else refused.cause.value, not_drafted=refused)
 
 
 def _drafts_outcome(

@@ -18,7 +18,7 @@ from components.testset.records import (
     GateVerdict,
     Topic,
     VerdictState,
-    WrittenDraft,
+    WrittenDrafts,
 )
 from components.testset.topics.voting import TopicVotes, TopicVoting
 from runner.engine.stage import Stage, StageGroup
@@ -129,10 +129,10 @@ class DrawnEvidence(Stage[EvidenceSets], kind="testset_evidence", version=2):
         return EvidenceSets(tuple(evidence_sets(self.name, self.task, self.document_ids, corpus, self.settings)))
 
 
-class Drafts(Stage[WrittenDraft], kind="testset_drafts", version=1):
+class Drafts(Stage[WrittenDrafts], kind="testset_drafts", version=1):
     """Writes drafts from some evidence sets. `sets` are their ids, each with its topic."""
 
-    codec = JsonRecord(WrittenDraft)
+    codec = JsonRecord(WrittenDrafts)
 
     name: str
     task: Task
@@ -146,7 +146,7 @@ class Drafts(Stage[WrittenDraft], kind="testset_drafts", version=1):
         """The stage and its task, for progress lines."""
         return f"drafts of {self.name}"
 
-    def make(self, run: Run) -> WrittenDraft:
+    def make(self, run: Run) -> WrittenDrafts:
         """Send requests to the writer. Raises ComponentError for an evidence set without a draft and without a reason
         for having none.
         """
@@ -183,21 +183,21 @@ class GateResult:
     judged: tuple[DraftJudgement, ...]
 
 
-class Corrections(Stage[WrittenDraft], kind="testset_corrections", version=2):
+class Corrections(Stage[WrittenDrafts], kind="testset_corrections", version=2):
     """Collects the corrected drafts of all gates, and the later turns of their conversations."""
 
-    codec = JsonRecord(WrittenDraft)
+    codec = JsonRecord(WrittenDrafts)
 
     gates: tuple["GateVerdicts", ...]
 
-    def make(self, run: Run) -> WrittenDraft:
+    def make(self, run: Run) -> WrittenDrafts:
         """Collect the drafts, without a request."""
         gated = [run.read(gate) for gate in self.gates]
         judged = [judgement for gate in gated for judgement in gate.judged]
         corrected = [
             judgement.verdict.draft for judgement in judged if is_correction(judgement) and judgement.verdict.draft
         ]
-        return WrittenDraft(tuple(drafts_to_rejudge(corrected, gated[-1].survivors)))
+        return WrittenDrafts(tuple(drafts_to_rejudge(corrected, gated[-1].survivors)))
 
 
 class GateVerdicts(Stage[GateResult], kind="testset_gate", version=2):
@@ -210,7 +210,7 @@ class GateVerdicts(Stage[GateResult], kind="testset_gate", version=2):
     gate: DraftGate
     search: EvidenceSearch
     topics: tuple[ChosenTopics, ...]
-    drafts: "Stage[WrittenDraft] | GateVerdicts"
+    drafts: "Stage[WrittenDrafts] | GateVerdicts"
 
     @property
     def title(self) -> str:
@@ -253,7 +253,7 @@ def is_correction(judged: DraftJudgement) -> bool:
 def _select_drafts(result: object) -> tuple[Draft, ...]:
     if isinstance(result, GateResult):
         return result.survivors
-    assert isinstance(result, WrittenDraft)
+    assert isinstance(result, WrittenDrafts)
     return result.drafts
 
 

@@ -46,7 +46,7 @@ _PASSAGES = (
 _TEXT = ("page_content", "text", "content", "document.content", "passage", "document", "node")
 _HISTORY = ("history", "chat_history")
 _USER, _ASSISTANT = ("user", "human"), ("assistant", "ai", "model")
-_DEEPEST = 8
+_MAX_NESTING = 8
 
 Conversation = tuple[tuple[Turn, ...], str]
 
@@ -113,7 +113,7 @@ def read_conversation(value: Json, depth: int = 0) -> Conversation:
         return (), value
     if isinstance(value, list):
         return _split_conversation(value)
-    if not isinstance(value, dict) or depth > _DEEPEST:
+    if not isinstance(value, dict) or depth > _MAX_NESTING:
         return (), ""
     if isinstance(value.get("messages"), list):
         return _split_conversation(value["messages"])
@@ -135,7 +135,7 @@ def read_answer(value: Json, depth: int = 0) -> str:
     value = _parse(value)
     if isinstance(value, str):
         return value
-    if depth > _DEEPEST:
+    if depth > _MAX_NESTING:
         return ""
     if isinstance(value, list):
         replies = [text for role, text in _messages(value) if role in _ASSISTANT]
@@ -156,7 +156,7 @@ def read_passages(value: Json, depth: int = 0) -> list[str]:
     value = _parse(value)
     if isinstance(value, list):
         return [text for element in value if (text := _read_text(element, 0))]
-    if isinstance(value, dict) and depth <= _DEEPEST:
+    if isinstance(value, dict) and depth <= _MAX_NESTING:
         for name in _PASSAGES:
             if passages := read_passages(value.get(name), depth + 1):
                 return passages
@@ -260,7 +260,7 @@ def _content(value: Json) -> str:
 def _read_text(value: Json, depth: int) -> str:
     if isinstance(value, str):
         return value
-    if isinstance(value, dict) and depth <= _DEEPEST:
+    if isinstance(value, dict) and depth <= _MAX_NESTING:
         for name in _TEXT:
             if text := _read_text(value.get(name), depth + 1):
                 return text

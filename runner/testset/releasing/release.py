@@ -127,7 +127,7 @@ def rejections(tried: Iterable[EvidenceOutcome], labels: Mapping[str, str]) -> I
                 "question": "",
                 "gate": DRAFTING,
                 "state": _state(each.outcome),
-                "reason": refused.refusal.value,
+                "reason": refused.cause.value,
                 "detail": refused.detail,
                 "evidence": evidence_fields(each.evidence),
             }

@@ -20,7 +20,7 @@ from components.tokenizers.character_bigrams import CharacterBigrams
 from runner.engine.store import Store
 from runner.pipeline.result import CellSummary
 from tests.runner.pipeline.fixed import FixedIndex, LetterCounts, fixed_cell, graph_in
-from tests.runner.pipeline.test_own_pipeline import result_of, rows
+from tests.runner.pipeline.test_custom_pipeline import result_of, rows
 
 OUTSIDE = "Nothing of all this is true."
 

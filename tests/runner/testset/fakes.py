@@ -18,11 +18,11 @@ from components.testset.records import (
     PASSED,
     Draft,
     EvidenceSet,
-    FailedDraft,
     GateVerdict,
-    Refusal,
+    NoDraftReason,
+    UndraftedEvidence,
     VerdictState,
-    WrittenDraft,
+    WrittenDrafts,
 )
 from components.tokenizers.english_stems import EnglishStems
 from runner.engine.spending import Budget
@@ -81,16 +81,16 @@ class AskOnce:
     n_documents: ClassVar[int] = 1
     n_requests: ClassVar[int] = 1
 
-    def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDraft:
+    def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDrafts:
         drafts: list[Draft] = []
         refused = []
         for own in evidence:
             extract = own.extracts[0]
             said = _ask_about(ask, f"{name}: {extract.text}")
             if said.state is AnswerState.ERROR:
-                refused.append(FailedDraft(own, Refusal.FAILED, said.error))
+                refused.append(UndraftedEvidence(own, NoDraftReason.FAILED, said.error))
             elif "DECLINE" in extract.text:
-                refused.append(FailedDraft(own, Refusal.DECLINED, "told to"))
+                refused.append(UndraftedEvidence(own, NoDraftReason.DECLINED, "told to"))
             else:
                 gold = (Evidence(extract.document_id, extract.start, extract.end),)
                 first = Draft(own.id, name, own.topic, Kind.QA, own, extract.text, (extract.document_id,), gold=gold)
@@ -101,7 +101,7 @@ class AskOnce:
                     for n in range(self.n_turns)
                 ]
                 drafts += turns if self.n_turns > 1 else [first]
-        return WrittenDraft(tuple(drafts), tuple(refused))
+        return WrittenDrafts(tuple(drafts), tuple(refused))
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,6 @@ class TestContinuation(TaskContract):
     def test_continuation_declines_texts_with_few_sentences(self) -> None:
         own = EvidenceSet("e", "own", "", (Extract("d", "", 5, 21, "One. Two! Three?"),))
         (not_drafted,) = COMPONENT.write("own", [own], self.corpus, ask).not_drafted
-        assert (not_drafted.refusal, not_drafted.detail) == ("declined", "3 sentences, expected at least 4")
+        assert (not_drafted.cause, not_drafted.detail) == ("declined", "3 sentences, expected at least 4")
         (draft,) = replace(COMPONENT, least_sentences=2).write("own", [own], self.corpus, ask).drafts
         assert (draft.question, draft.references) == ("One. Two!", ("Three?",))

@@ -28,7 +28,7 @@ class TestConversation(AskingTaskContract):
         for turns in ('[{"question": "Q?", "answer": "A", "evidence": [1]}]', '["Q?", "Q?"]', '"Q?"'):
             answer = Answer("", AnswerState.OK, f'{{"turns": {turns}}}')
             written = COMPONENT.write("own", self.evidence()[:1], self.corpus, lambda _, own=answer: [own])
-            assert [own.refusal for own in written.not_drafted] == ["unreadable"]
+            assert [own.cause for own in written.not_drafted] == ["unreadable"]
 
     @staticmethod
     def three_turns(requests: object) -> list[Answer]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 import pytest
 
 from components.records import Answer, AnswerState
-from components.testset.records import EvidenceSet, Extract, WrittenDraft
+from components.testset.records import EvidenceSet, Extract, WrittenDrafts
 from components.testset.tasks.correction import Correction, passage_around
 from tests.contracts.task_contract import CORPUS, AskingTaskContract
 from tests.testset.tasks.configured import configured
@@ -28,7 +28,7 @@ class TestCorrection(AskingTaskContract):
             assert draft.question[:start] + notes["original"] + rest == reference != draft.question
 
 
-def written(words: str, replacement: str) -> WrittenDraft:
+def written(words: str, replacement: str) -> WrittenDrafts:
     reply = json.dumps({"reasoning": "r", "words": words, "replacement": replacement})
     return COMPONENT.write("own", [EVIDENCE], CORPUS, lambda requests: answers(reply, requests))
 
@@ -60,7 +60,7 @@ def test_planted_error_replaces_the_original_words() -> None:
     ],
 )
 def test_invalid_replacements_make_a_reply_unreadable(words: str, replacement: str) -> None:
-    assert [own.refusal for own in written(words, replacement).not_drafted] == ["unreadable"]
+    assert [own.cause for own in written(words, replacement).not_drafted] == ["unreadable"]
 
 
 def test_passage_has_whole_sentences_within_the_maximum() -> None:

@@ -29,7 +29,7 @@ class TestSummary(AskingTaskContract):
     def test_summary_of_the_source_alone_is_unreadable(self) -> None:
         (own, _) = self.evidence()
         written = COMPONENT.write("own", [own], self.corpus, lambda _: [self.reply("[1, 2]")])
-        assert [own.refusal for own in written.not_drafted] == ["unreadable"]
+        assert [own.cause for own in written.not_drafted] == ["unreadable"]
 
     @staticmethod
     def reply(evidence: str) -> Answer:

@@ -124,10 +124,10 @@ class BucketMaintenance:
         if (manifest.get("kind"), manifest.get("key")) != (result.kind, result.key):
             return "contains another result"
         files = read_file_names(unpacked[0]) or {}
-        damaged = [name for name in large_files(files) if not self._is_sound(result, *files[name])]
+        damaged = [name for name in large_files(files) if not self._is_intact(result, *files[name])]
         return "; ".join(f"{name} is missing, or does not match its checksum" for name in damaged)
 
-    def _is_sound(self, result: BucketResult, digest: str, n_bytes: int) -> bool:
+    def _is_intact(self, result: BucketResult, digest: str, n_bytes: int) -> bool:
         checksum, n_read = hashlib.sha256(), 0
         for piece in self._objects.pieces(part_path(result.kind, result.name, digest), n_bytes):
             checksum.update(piece)

@@ -33,9 +33,8 @@ WAITING = TopicVotes("d", {}, "", is_pending=True)
 def test_votes_line_reports_alpha_and_vote_counts() -> None:
     alpha = {"value": 0.756, "low": 0.652, "high": 0.86}
     assert votes_line([AGREED, ADJUDICATED, OUTSIDE, WAITING], alpha) == (
-        "voters:   alpha 0.76 (0.65 to 0.86) over 4 documents; 1 adjudicated, 1 without a topic, 1 waiting for a vote "
-        "that "
-        "failed"
+        "voters:   alpha 0.76 (0.65 to 0.86) over 4 documents; 1 adjudicated, 1 without a topic, 1 waiting because a "
+        "voter's request failed"
     )
     assert votes_line([AGREED] * 3, {"value": 0.5, "low": None, "high": None}).endswith(
         "0 without a topic, an alpha below 0.667: topics overlap, or do not fit the corpus"

@@ -13,7 +13,7 @@ from components.text.normalize import index_term
 from components.tokenizers.composed_text import find_words, word_letters
 from components.tokenizers.jieba_words import compute_ends
 
-Place = tuple[int, int]
+Span = tuple[int, int]
 """Characters [start, end) of a text."""
 
 
@@ -21,12 +21,12 @@ class AnalysedWords(ABC):
     """Base of tokenizers that only need to find the spans of words."""
 
     @abstractmethod
-    def places(self, text: str) -> list[Place]:
+    def spans(self, text: str) -> list[Span]:
         """Return the spans of the words, in order and without overlaps."""
 
     def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
         """Return the words of each text; joined, they equal the text."""
-        return [slice_pieces(text, self.places(text)) for text in texts]
+        return [slice_pieces(text, self.spans(text)) for text in texts]
 
     def token_ends(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
         """Return the character offsets where the words end, int32."""
@@ -34,7 +34,7 @@ class AnalysedWords(ABC):
 
     def words(self, texts: Sequence[str]) -> Iterator[Words]:
         """Yield the words of each text."""
-        return find_words(texts, lambda text: slice_words(text, self.places(text)))
+        return find_words(texts, lambda text: slice_words(text, self.spans(text)))
 
     def normalize(self, token: str) -> str:
         """Return the word in NFKC and lower case; "" for whitespace and punctuation."""
@@ -52,33 +52,33 @@ def _spaced_word() -> "re.Pattern[str]":
     return re.compile(rf"{letters}(?:[.,'’]{letters})*")
 
 
-def slice_words(text: str, places: Sequence[Place]) -> Words:
+def slice_words(text: str, spans: Sequence[Span]) -> Words:
     """Return the words in these spans."""
-    bounds = np.array(places, dtype=np.int32).reshape(-1, 2)
-    return Words([text[start:end] for start, end in places], bounds[:, 0], bounds[:, 1])
+    bounds = np.array(spans, dtype=np.int32).reshape(-1, 2)
+    return Words([text[start:end] for start, end in spans], bounds[:, 0], bounds[:, 1])
 
 
-def slice_pieces(text: str, places: Sequence[Place]) -> list[str]:
+def slice_pieces(text: str, spans: Sequence[Span]) -> list[str]:
     """Return the words in non-overlapping spans, and the single characters between them; joined, they equal the
     text.
     """
     pieces: list[str] = []
     done = 0
-    for start, end in places:
+    for start, end in spans:
         pieces += [*text[done:start], text[start:end]]
         done = end
     return [*pieces, *text[done:]]
 
 
-def places_in_order(text: str, words: Sequence[str]) -> list[Place]:
+def spans_in_order(text: str, words: Sequence[str]) -> list[Span]:
     """Return the spans of words that occur in the text in this order. Words that the text does not contain are left
     out.
     """
-    places: list[Place] = []
+    spans: list[Span] = []
     done = 0
     for word in words:
         start = text.find(word, done)
         if word.strip() and start >= 0:
             done = start + len(word)
-            places.append((start, done))
-    return places
+            spans.append((start, done))
+    return spans

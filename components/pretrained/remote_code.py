@@ -41,7 +41,7 @@ class _Setting(NamedTuple):
     value: Json
 
 
-def never_ask() -> None:
+def disable_trust_prompt() -> None:
     """Have transformers raise an error where it would ask on the terminal whether a model's own code may run.
 
     It asks if a package that calls it passes no `trust_remote_code`. The change lasts as long as the process.
