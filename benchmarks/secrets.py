@@ -30,7 +30,7 @@ _SMALL = (
     "run.progress=false",
 )
 _NOT_RUN = 2
-_REFUSALS = ("environment variable", "MLFLOW_TRACKING_PASSWORD", "a folder of this machine")
+_REFUSALS = ("environment variable", "MLFLOW_TRACKING_PASSWORD", "a folder on this machine")
 """Texts that name the right place. A message about a secret contains one of them."""
 
 _TIMEOUT_S = 240.0

@@ -143,7 +143,7 @@ def _problem(name: str, value: str, mask: Mask) -> str:
     is_shaped = (not _FETCHES.search(value) and mask.message(value) != value) or mask.holds_known(value)
     if is_shaped or _names_option(value) or _holds_password_setting(value):
         instead = _INSTEAD_OF.get(name, _INSTEAD)
-        return f"holds a user name or password, a key or a token, and is stored with the results. {instead}"
+        return f"contains a user name or password, a key or a token, and is stored with the results. {instead}"
     return ""
 
 

@@ -204,7 +204,7 @@ class TrackingSettings:
         if "@" not in parts.netloc and not any(names_secret(name) or "user" in name.lower() for name in names):
             return []
         return [
-            "uri: holds a user name or password. Set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD instead."
+            "uri: contains a user name or password. Set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD instead."
         ]
 
 

@@ -152,7 +152,7 @@ def test_qdrant_index_rejects_invalid_settings(monkeypatch: pytest.MonkeyPatch) 
     assert Qdrant(base_url="host").check() == [
         "base_url: got 'host', expected an address such as http://localhost:6333"
     ]
-    assert "holds a user name or password" in Qdrant(base_url="http://me:pw@host:6333").check()[0]
+    assert "contains a user name or password" in Qdrant(base_url="http://me:pw@host:6333").check()[0]
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     (missing,) = Qdrant().check()
     assert missing.startswith("vector_index=qdrant needs the package 'qdrant-client', which is not installed")

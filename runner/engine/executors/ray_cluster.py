@@ -52,7 +52,7 @@ class RayCluster(Executor):
             errors.append(str(MissingExtraError("ray", "ray", "executor=ray")))
         if "@" in self.address:  # results would contain the password
             errors.append(
-                "address: holds a user name or password, expected HOST:PORT. Put Ray's token in RAY_AUTH_TOKEN."
+                "address: contains a user name or password, expected HOST:PORT. Put Ray's token in RAY_AUTH_TOKEN."
             )
         elif not self.address.strip() or "://" in self.address:
             errors.append(

@@ -108,6 +108,8 @@ def _add_named(package: str, places: Sequence[Path], files: dict[str, SourceFile
     """Record which files each module names, and add those outside the folder. Returns the names of all these files."""
     known = {os.path.realpath(path): name for name, path in data.items()}
     known |= {os.path.realpath(file.path): name for name, file in files.items()}
+    # Only a folder inside the package names data. The name of the package itself names none.
+    roots = tuple(os.path.realpath(place) + os.sep for place in places)
     waiting, named = list(files), set[str]()
     while waiting:
         module = waiting.pop()
@@ -115,8 +117,9 @@ def _add_named(package: str, places: Sequence[Path], files: dict[str, SourceFile
         for constant, path in named_files(source.text or b"", Path(source.path).parent):
             real = os.path.realpath(path)
             if path.is_dir():
-                below = [name for other, name in known.items() if other.startswith(real + os.sep)]
-                names.update(name for name in below if _is_inside(places, real) and name in data)
+                if real.startswith(roots):
+                    below = (name for other, name in known.items() if other.startswith(real + os.sep))
+                    names.update(name for name in below if name in data)
             elif real in known:
                 names.add(known[real])
             elif not _LEFT_OUT.fullmatch(path.name):
@@ -135,11 +138,6 @@ def _add_named(package: str, places: Sequence[Path], files: dict[str, SourceFile
         files[module] = replace(source, named=tuple(sorted(names)))
         named |= names
     return named
-
-
-def _is_inside(places: Sequence[Path], real: str) -> bool:
-    """Return True for a folder inside the package's folder. The name of the package itself names no data."""
-    return any(real.startswith(os.path.realpath(place) + os.sep) for place in places)
 
 
 def _name_file(places: Sequence[Path], constant: str, path: Path) -> str:

@@ -99,7 +99,8 @@ class Imports:
     does_nothing: bool = False
 
 
-def mentioned_packages(text: bytes) -> set[str]:
+@lru_cache(4096)
+def mentioned_packages(text: bytes) -> frozenset[str]:
     """Return the top-level packages that a text imports by name, and perhaps more.
 
     These are the names after `import` and `from` anywhere in the text, and literal arguments of `import_module`.
@@ -111,7 +112,7 @@ def mentioned_packages(text: bytes) -> set[str]:
             words = each.split()
             if words and (top := top_level(words[0])).isidentifier():
                 packages.add(top)
-    return packages
+    return frozenset(packages)
 
 
 def may_import_by_name(text: bytes) -> bool:

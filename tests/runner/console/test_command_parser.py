@@ -127,5 +127,5 @@ def test_tracking_uri_with_a_password_is_an_error(
         importlib.import_module(module).main(given)
     said = capsys.readouterr()
     assert SECRET not in said.out + said.err
-    assert "holds a user name or password" in said.err
+    assert "contains a user name or password" in said.err
     assert "Set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD instead" in said.err

@@ -257,8 +257,8 @@ class TestConfiguration:
             (["run.results_dir="], "run.results_dir: got '', expected a folder that is only for results"),
             (["run.results_dir=/"], "run.results_dir: got '/', expected a folder that is only for results"),
             (["run.workers=-1"], "run.workers: got -1, expected at least 1"),
-            (["tracking.uri=https://me:secret@mlflow.example"], "tracking.uri: holds a user name or password"),
-            (["tracking.uri='postgresql://host/db?password=x'"], "tracking.uri: holds a user name or password"),
+            (["tracking.uri=https://me:secret@mlflow.example"], "tracking.uri: contains a user name or password"),
+            (["tracking.uri='postgresql://host/db?password=x'"], "tracking.uri: contains a user name or password"),
             (
                 ["+metrics.scores.again={_target_: components.metrics.em.ExactMatch}"],
                 "metrics.scores: 'em' is computed by em and by again",

@@ -30,7 +30,7 @@ def address_problems(address: str) -> list[str]:
         return [f"got {parts.scheme}://, expected a folder, or a bucket: {schemes}"]
     if "@" in parts.netloc or parts.query or parts.fragment:
         return [
-            "holds a user name, a key or a query; credentials belong in the environment (for s3: AWS_ACCESS_KEY_ID, "
+            "contains a user name, a key or a query; credentials belong in the environment (for s3: AWS_ACCESS_KEY_ID, "
             f"AWS_SECRET_ACCESS_KEY, AWS_ENDPOINT_URL), expected {parts.scheme}://bucket/prefix"
         ]
     if not parts.netloc or any(name in (".", "..") for name in parts.path.split("/")):

@@ -115,7 +115,7 @@ class TestTheSettings:
     @pytest.mark.parametrize("address", ["me:hunter2@head:6379", "ray://me:hunter2@head:10001"])
     def test_ray_address_with_a_password_is_refused_and_hidden(self, address: str) -> None:
         (problem,) = RayCluster(address).check()
-        assert "holds a user name or password" in problem
+        assert "contains a user name or password" in problem
         assert "hunter2" not in problem
 
     def test_missing_ray_names_the_install_command(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -505,7 +505,7 @@ class TestToken:
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("HF_ENDPOINT", f"https://ada:{TOKEN}@127.0.0.1/")
-        assert "HF_ENDPOINT: holds a user name or password" in (line := error_of(capsys))
+        assert "HF_ENDPOINT: contains a user name or password" in (line := error_of(capsys))
         assert TOKEN not in line
 
 

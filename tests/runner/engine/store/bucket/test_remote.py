@@ -361,7 +361,7 @@ class TestABucketThatGoesAway:
 
 
 def test_store_address_with_credentials_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"run\.store_dir: holds a user name") as raised:
+    with pytest.raises(ConfigError, match=r"run\.store_dir: contains a user name") as raised:
         open_store("s3://key:secret@bucket/prefix", str(tmp_path))
     assert "secret" not in str(raised.value)
 
