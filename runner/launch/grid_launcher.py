@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 from hydra.core.config_store import ConfigStore
+from hydra.core.object_type import ObjectType
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.core.plugins import Plugins
@@ -31,6 +32,9 @@ from runner.launch.request import check_jobs
 from runner.launch.search_jobs import SearchJobs
 from runner.launch.search_space import SearchSpace, read_space, searches
 from runner.launch.sweep import EXIT_INTERRUPTED, EXIT_OVER_BUDGET, RunJobs, run_sweep
+
+_PROVIDER = "rag-grid"
+"""The name that Hydra shows for our nodes."""
 
 
 class GridLauncher(Launcher):  # type: ignore[misc]
@@ -258,4 +262,10 @@ def register() -> None:
         plugin.__module__, plugin.__qualname__ = name, plugin.__name__
         Plugins.instance().register(plugin)
         group = "hydra/launcher" if plugin is GridLauncher else "hydra/sweeper"
-        ConfigStore.instance().store(group=group, name="grid", node=node, provider="rag-grid", **REPLACE)
+        if not _has_node(group):  # a new node would end the cache of `PartsLoader`
+            ConfigStore.instance().store(group=group, name="grid", node=node, provider=_PROVIDER, **REPLACE)
+
+
+def _has_node(group: str) -> bool:
+    store, path = ConfigStore.instance(), f"{group}/grid.yaml"
+    return store.get_type(path) is ObjectType.CONFIG and store.load(path).provider == _PROVIDER
