@@ -45,8 +45,8 @@ class LlamaIndexClass:
         Imports the class.
         """
         problems = [
-            f"arguments.{name}: a secret cannot be in a configuration, which is stored. Name the environment variable "
-            "that holds it, as in api_key_env=MY_KEY"
+            f"arguments.{name}: must not contain a secret, because the configuration is stored. Name the environment "
+            "variable that holds it, as in api_key_env=MY_KEY"
             for name, value in self.arguments.items()
             if field_names_secret(name, str(value))
         ]

@@ -235,7 +235,8 @@ class TestProblems:
     def test_table_without_a_matching_cell_is_an_error(self, tmp_path: Path) -> None:
         folder = write(tmp_path, cell("a" * 12, {"bleu": 0.1}, chunk_size=100))
         with pytest.raises(
-            DataError, match=r"(?s)none of the 1 cells.*rows: chunk_size=64, top_k=16;.*cells: chunk.size=100, top_k=8"
+            DataError,
+            match=r"(?s)none of the 1 successful cells.*rows: chunk_size=64, top_k=16;.*cells: chunk.size=100, top_k=8",
         ):
             tables.run(parse("crud_rag/3", str(folder)))
 

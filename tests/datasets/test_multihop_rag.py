@@ -131,7 +131,7 @@ def test_damaged_multihop_records_are_refused_with_their_place(tmp_path: Path, q
 
 def test_questions_about_missing_articles_are_rejected(tmp_path: Path) -> None:
     others = [{"url": "https://news.example/other", "body": "Something else."}]
-    with pytest.raises(DataError, match=r"corpus.json and MultiHopRAG.json of one version"):
+    with pytest.raises(DataError, match=r"corpus.json and MultiHopRAG.json from the same version"):
         MultiHopRag(str(write(tmp_path, articles=others))).load()
 
 

@@ -171,13 +171,13 @@ class TestChecked:
         folder = shutil.copytree(models["qwen2"], tmp_path / "model")
         (folder / "chat_template.jinja").write_text("{% for message in messages %}", encoding="utf-8")
         (problem,) = chat(folder).check()
-        assert problem.startswith(f"model: the chat template of {str(folder)!r} does not write")
+        assert problem.startswith(f"model: the chat template of {str(folder)!r} cannot render")
         assert chat(folder, chat_template=CHAT_TEMPLATE).check() == []
 
     def test_model_without_a_chat_template_is_rejected(self, models: dict[str, Path], tmp_path: Path) -> None:
         folder = shutil.copytree(models["qwen2"], tmp_path / "model", ignore=shutil.ignore_patterns("*.jinja"))
         (problem,) = chat(folder).check()
-        assert "has no chat template, as base models have none" in problem
+        assert "has no chat template, like all base models" in problem
 
 
 def test_lone_surrogate_fails_only_its_own_request(models: dict[str, Path]) -> None:

@@ -86,7 +86,9 @@ def test_bucket_failure_during_a_sweep_keeps_finished_stages(
 
 
 def test_bucket_address_with_a_key_is_rejected_and_hidden(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"run\.store_dir: contains a user name or password, a key or a token") as raised:
+    with pytest.raises(
+        ConfigError, match=r"run\.store_dir: contains a user name or password, a key or a token"
+    ) as raised:
         check_jobs([small_job(tmp_path, "run.store_dir='s3://key:secret@bucket/prefix'")])
     assert "secret" not in str(raised.value)
 

@@ -155,7 +155,9 @@ def test_finished_training_is_reused_and_other_settings_are_refused(
     assert f"use it with: --config-dir {trained}/conf judge={judge} " in told
     assert f"next: python -m runner.judge_training evaluate --data {prepared.data} --trained {trained}" in told
     assert train(prepared, trained, "--seed", "1") == 2
-    assert "contains another training (seed=0 there, 1 here). Choose another folder." in capsys.readouterr().err
+    assert (
+        "contains another training (seed is 0 in the folder, 1 now). Choose another folder." in capsys.readouterr().err
+    )
 
 
 def test_evaluate_reports_agreement_before_and_after_training(

@@ -236,7 +236,7 @@ def test_english_testset_is_evaluated_in_english(tmp_path: Path, capsys: pytest.
     assert "dataset.samples=" in shown
     assert "samples.jsonl language=en" in shown
     assert "short:    1 of 2 matrix fields: no more evidence" in shown
-    assert "models:   rehearsal writes and checks itself" in shown
+    assert "models:   rehearsal writes and also checks, so checks are lenient" in shown
 
 
 def test_check_help_shows_its_own_options(capsys: pytest.CaptureFixture[str]) -> None:
