@@ -78,7 +78,16 @@ class _Reader:
 
 
 class StageGroup(_Reader):
-    """Stages that are read together: a frozen dataclass of stages and plain values, which may be a field of a stage."""
+    """Stages that are read together: a frozen dataclass of stages and plain values, which may be a field of a stage.
+
+    Keys contain the name of its class. A renamed class keeps its old name there: the keyword `name_in_keys`.
+    """
+
+    name_in_keys: ClassVar[str]
+
+    def __init_subclass__(cls, name_in_keys: str = "") -> None:
+        super().__init_subclass__()
+        cls.name_in_keys = name_in_keys or cls.__name__
 
 
 class _StageKeywords(TypedDict, total=False):
@@ -270,7 +279,7 @@ def _describe_value(value: object) -> Json:
     if isinstance(value, Stage):
         return value.key
     if isinstance(value, StageGroup):
-        return {"group": type(value).__name__, **_describe_fields(value)}
+        return {"group": value.name_in_keys, **_describe_fields(value)}
     if isinstance(value, tuple):
         return [_describe_value(item) for item in value]
     if isinstance(value, Mapping):

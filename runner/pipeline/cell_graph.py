@@ -30,7 +30,7 @@ from components.protocols import ExistingIndexArm
 from runner.engine.identity import walk_components
 from runner.engine.stage import Stage
 from runner.pipeline.answers.cell_answers import CellAnswers, build_answers, build_passages, no_passages
-from runner.pipeline.answers.compressing import ReadContext
+from runner.pipeline.answers.compressing import ContextTexts
 from runner.pipeline.answers.context_stages import ChosenContext
 from runner.pipeline.answers.generating import generations
 from runner.pipeline.answers.located_passages import LocatedPassages
@@ -42,7 +42,7 @@ from runner.pipeline.corpus.chunk_headers import asked_headers
 from runner.pipeline.corpus.gold_copies import FoundCopies, NoCopies
 from runner.pipeline.corpus.listed_documents import ListedDocuments
 from runner.pipeline.corpus.loaded_data import Data, SampleSet
-from runner.pipeline.corpus.original_places import OriginalView, ReadPlaces, map_to_original, refine_gold
+from runner.pipeline.corpus.original_places import OriginalView, PromptSpans, map_to_original, refine_gold
 from runner.pipeline.corpus.refined_corpora import llm_corpora, refiner_reports
 from runner.pipeline.corpus.text_passages import ChunkPassages
 from runner.pipeline.ranking.cell_ranking import RankedHits, ranked_hits
@@ -161,8 +161,8 @@ def _corpus_retrieval(cell: Cell, data: Data) -> _Retrieval:
     return _Retrieval(read_context.passages, retrieved, scored)
 
 
-def _build_places(read_context: ReadContext) -> ReadPlaces:
-    return ReadPlaces(read_context.passages.chunks, read_context.passages.context)
+def _build_places(read_context: ContextTexts) -> PromptSpans:
+    return PromptSpans(read_context.passages.chunks, read_context.passages.context)
 
 
 def _collect_retrieved(
@@ -173,7 +173,7 @@ def _collect_retrieved(
     places: OriginalView,
     gold: Stage[SampleSet],
     copies: FoundCopies | NoCopies,
-    read_context: ReadContext,
+    read_context: ContextTexts,
 ) -> Retrieved:
     """Collect the stages of retrieval that results show."""
     cut: list[TruncatedTexts | TruncatedPairs] = [*truncated_for_rerankers(ranked.steps.values())]

@@ -17,7 +17,7 @@ from runner.pipeline.answers.compressing import Compressed, compressor_counts
 from runner.pipeline.answers.located_passages import PassagePositions
 from runner.pipeline.corpus.chunk_headers import LLMHeaders, header_counts
 from runner.pipeline.corpus.listed_documents import DocumentList, ListedDocuments
-from runner.pipeline.corpus.original_places import ReadPlaces
+from runner.pipeline.corpus.original_places import PromptSpans
 from runner.pipeline.corpus.refined_corpora import LLMCorpus, refiner_counts
 from runner.pipeline.corpus.reply_counts import ReplyCounts
 from runner.pipeline.corpus.step_reports import LINE, StepReport
@@ -58,7 +58,7 @@ class Retrieved(StageGroup):
     """Headers that language models wrote."""
     ranks: HitRanks = added_later(HitRanks())
     compressed: tuple[Compressed, ...] = added_later(())
-    read: tuple[ReadPlaces, ...] = added_later(())
+    read: tuple[PromptSpans, ...] = added_later(())
     """The texts in the prompts, if a compressor shortened the chunks of `context`."""
 
     def count_replies(self, run: Run) -> dict[str, ReplyCounts]:

@@ -23,7 +23,7 @@ from components.tokenizers.cl100k import Cl100k
 from runner.engine.source_code import is_ours
 from runner.engine.stage import Stage
 from runner.pipeline.answers.answer_stages import Answers, BaselineAnswers, NoAnswers, Prompts
-from runner.pipeline.answers.compressing import ReadContext, read_context
+from runner.pipeline.answers.compressing import ContextTexts, read_context
 from runner.pipeline.answers.context_stages import EmptyContext
 from runner.pipeline.answers.generating import GeneratedAnswers, GeneratedInSteps
 from runner.pipeline.answers.model_history import AnsweredTurn, Conversations, OwnTurns, TurnContext
@@ -76,7 +76,7 @@ class CellAnswers:
     revised: tuple[RevisedPart, ...] = ()
 
 
-def build_passages(cell: "Cell", texts: Texts, context: Stage[Context], queries: Stage[Queries]) -> ReadContext:
+def build_passages(cell: "Cell", texts: Texts, context: Stage[Context], queries: Stage[Queries]) -> ContextTexts:
     """Return the passages in the prompts of a cell that retrieves. `queries` are those that rerankers read."""
     merges = getattr(cell.context, "merges", False)
     passages = RetrievedPassages(texts.corpus, texts.chunks, context, merges, chunk_facts(texts.chunks))

@@ -223,7 +223,7 @@ class PiecePassages(RetrievedPassages):
 
 
 @dataclass(frozen=True)
-class ReadContext(StageGroup):
+class ContextTexts(StageGroup, name_in_keys="ReadContext"):
     """The texts in the prompts: chunks, or pieces of them. `compressed` is () for chunks, else the stage of pieces."""
 
     passages: RetrievedPassages
@@ -241,14 +241,14 @@ def read_context(
     queries: Stage[Queries],
     passages: RetrievedPassages,
     n_samples: int,
-) -> ReadContext:
+) -> ContextTexts:
     """Return the texts in the prompts: the passages if the compressor changes nothing."""
     if isinstance(compressor, UnchangedPassages):
-        return ReadContext(passages)
+        return ContextTexts(passages)
     pieces = Compressed(compressor, tokenizer, queries, passages, n_samples)
     context = PieceContext(pieces, passages.context)
     compressed = PiecePassages(passages.corpus, PieceSpans(pieces), context, False, passages.facts, pieces=pieces)
-    return ReadContext(compressed, (pieces,))
+    return ContextTexts(compressed, (pieces,))
 
 
 @dataclass(frozen=True)

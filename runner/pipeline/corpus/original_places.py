@@ -137,11 +137,11 @@ class OriginalView:
     chunks: Stage[Spans]
     hits: Stage[Hits]
     context: Stage[Context]
-    read: "ReadPlaces"
+    read: "PromptSpans"
 
 
 @dataclass(frozen=True)
-class ReadPlaces(StageGroup):
+class PromptSpans(StageGroup, name_in_keys="ReadPlaces"):
     """The texts in the prompts as spans of the original texts, and the spans in each prompt."""
 
     spans: Stage[Spans]
@@ -159,15 +159,15 @@ def ranking_in_original(
 
 
 def map_to_original(
-    refined: tuple[Refined, ...], chunks: Stage[Spans], hits: Stage[Hits], context: Stage[Context], read: ReadPlaces
+    refined: tuple[Refined, ...], chunks: Stage[Spans], hits: Stage[Hits], context: Stage[Context], read: PromptSpans
 ) -> OriginalView:
     """Return chunks, hits, contexts and read texts for results and metrics, unchanged without refinements."""
-    context_places, read_places = (_read_in_original(refined, each) for each in (ReadPlaces(chunks, context), read))
+    context_places, read_places = (_read_in_original(refined, each) for each in (PromptSpans(chunks, context), read))
     return OriginalView(*ranking_in_original(refined, chunks, hits), context_places.context, read_places)
 
 
-def _read_in_original(refined: tuple[Refined, ...], read_places: ReadPlaces) -> ReadPlaces:
+def _read_in_original(refined: tuple[Refined, ...], read_places: PromptSpans) -> PromptSpans:
     if not refined:
         return read_places
     places = OriginalSpans(read_places.spans, refined)
-    return ReadPlaces(places, OriginalContext(read_places.context, places))
+    return PromptSpans(places, OriginalContext(read_places.context, places))

@@ -43,7 +43,7 @@ class OneCorpus(StageGroup):
 
 
 @dataclass(frozen=True)
-class SideBySide(StageGroup):
+class SeveralCorpora(StageGroup, name_in_keys="SideBySide"):
     """Several corpora, by the prefixes of their documents' ids."""
 
     prefixes: tuple[str, ...]
@@ -61,14 +61,14 @@ class SideBySide(StageGroup):
         return parts
 
 
-SubCorpora = OneCorpus | SideBySide
+SubCorpora = OneCorpus | SeveralCorpora
 
 
 @dataclass(frozen=True)
-class SearchedSideBySide(StageGroup):
+class QueriedCorpora(StageGroup, name_in_keys="SearchedSideBySide"):
     """Several corpora with the queries that search each of them."""
 
-    corpora: SideBySide
+    corpora: SeveralCorpora
     queries: Stage[Queries]
     samples: Samples
 
@@ -82,19 +82,19 @@ class SearchedSideBySide(StageGroup):
         ]
 
 
-SearchedCorpora = OneCorpus | SearchedSideBySide
+SearchedCorpora = OneCorpus | QueriedCorpora
 
 
 def sub_corpora(data: Data, chunks: Stage[Spans]) -> SubCorpora:
     """Return the corpora of a data set that are indexed separately, or its single corpus."""
     if not any(data.corpus_prefixes):
         return OneCorpus()
-    return SideBySide(data.corpus_prefixes, data.corpus, chunks)
+    return SeveralCorpora(data.corpus_prefixes, data.corpus, chunks)
 
 
 def add_query_rows(corpora: SubCorpora, queries: Stage[Queries], samples: Samples) -> SearchedCorpora:
     """Return the corpora with the queries that search each of them."""
-    return corpora if isinstance(corpora, OneCorpus) else SearchedSideBySide(corpora, queries, samples)
+    return corpora if isinstance(corpora, OneCorpus) else QueriedCorpora(corpora, queries, samples)
 
 
 def select_query_rows(parts: Sequence[SubCorpus], query_rows: Rows) -> list[SubCorpus]:

@@ -33,7 +33,7 @@ from runner.pipeline.search.expanding import gives_one_query, reranking_queries,
 from runner.pipeline.search.filtering import FilteredDocuments, filter_reports, filtered_documents, filtered_hits
 from runner.pipeline.search.fusing import Ranking, joined_hits
 from runner.pipeline.search.graph_search import graph_reports
-from runner.pipeline.search.hit_ranks import RankingOfArm, search_names
+from runner.pipeline.search.hit_ranks import ArmRanking, search_names
 from runner.pipeline.search.iterating import iterated_search
 from runner.pipeline.search.picked_hits import PickedHits
 
@@ -62,7 +62,7 @@ class SearchResult:
     hits: Stage[Hits]
     queries: tuple[Stage[Queries], ...]
     rerank_queries: Stage[Queries]
-    rankings: tuple[RankingOfArm, ...]
+    rankings: tuple[ArmRanking, ...]
     reports: tuple[StepReport, ...]
     further: tuple[Stage[Queries], ...] = ()
 
@@ -121,7 +121,7 @@ def _search(cell: "Cell", texts: Texts, copies: Stage[GoldCopies]) -> SearchResu
     )
     rerank_queries = reranking_queries(cell.expander, data)
     reports = (*filter_reports(data, allowed, joined), *graph_reports(retriever, *texts.searched))
-    rankings_of_arms = tuple(RankingOfArm(names, ranking) for names, ranking in rankings)
+    rankings_of_arms = tuple(ArmRanking(names, ranking) for names, ranking in rankings)
     if not isinstance(cell.iterative, IterativeSearch):
         return SearchResult(texts.chunked.hits_to_read(joined), queries, rerank_queries, rankings_of_arms, reports)
 
@@ -130,9 +130,7 @@ def _search(cell: "Cell", texts: Texts, copies: Stage[GoldCopies]) -> SearchResu
         return joined_hits(retriever.fusion, retriever.depth, new_rankings, is_one_query_each=True)
 
     iteration = iterated_search(cell.iterative, texts, retriever.depth, joined, search, copies)
-    rankings_of_arms += tuple(
-        RankingOfArm((f"search_{n}",), hits) for n, hits in enumerate(iteration.searches, start=1)
-    )
+    rankings_of_arms += tuple(ArmRanking((f"search_{n}",), hits) for n, hits in enumerate(iteration.searches, start=1))
     return SearchResult(
         iteration.hits, queries, rerank_queries, rankings_of_arms, (*reports, iteration.report), iteration.decided
     )

@@ -15,7 +15,7 @@ from runner.pipeline.corpus.chunk_facts import GRAPH
 from runner.pipeline.corpus.parent_chunks import find_parents
 from runner.pipeline.search.fusing import Ranking
 from runner.pipeline.search.hit_columns import HitTable
-from runner.pipeline.search.iterating import HitsOfSearch
+from runner.pipeline.search.iterating import SearchRanking
 
 DENSE, SPARSE = "dense", "sparse"
 BEFORE_RERANK = "before_rerank"
@@ -24,11 +24,11 @@ Ranks = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class RankingOfArm(StageGroup):
+class ArmRanking(StageGroup, name_in_keys="RankingOfArm"):
     """One ranking of a search, for one variant of the query, and the names of its columns of ranks."""
 
     names: tuple[str, ...]
-    ranking: Ranking | HitsOfSearch
+    ranking: Ranking | SearchRanking
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class HitRanks(StageGroup):
     ranking that the reranker read, if there is one.
     """
 
-    arms: tuple[RankingOfArm, ...] = ()
+    arms: tuple[ArmRanking, ...] = ()
     family: tuple[Stage[Spans], ...] = ()
     before_reranker: tuple[Stage[Hits], ...] = ()
 

@@ -206,7 +206,7 @@ class MergedHits(Stage[Hits], kind="merged_hits", version=1, work=Work.PER_QUERY
 
 
 @dataclass(frozen=True)
-class HitsOfSearch(StageGroup):
+class SearchRanking(StageGroup, name_in_keys="HitsOfSearch"):
     """The hits of one search as a ranking by sample: see `Ranking`."""
 
     hits: Stage[Hits]
@@ -224,7 +224,7 @@ class IteratedSearch:
 
     hits: Stage[Hits]
     decided: tuple[NextSearches, ...]
-    searches: tuple[HitsOfSearch, ...]
+    searches: tuple[SearchRanking, ...]
     report: "IterationReport"
 
 
@@ -254,15 +254,15 @@ def iterated_search(
         searches.append(SearchHits(search(decided[-1]), decided[-1]))
         read_hits.append(texts.chunked.hits_to_read(searches[-1]))
         new.append(NewHits(read_hits[-1], tuple(new), iteration.n_passages))
-    places = tuple(PlacesOfSearch(*ranking_in_original(texts.refined, texts.chunks, hits)) for hits in new)
+    places = tuple(NewHitSpans(*ranking_in_original(texts.refined, texts.chunks, hits)) for hits in new)
     report = IterationReport(data.samples, ListedDocuments(texts.original), copies, places, tuple(decided))
     return IteratedSearch(
-        MergedHits(tuple(read_hits), depth), tuple(decided), tuple(map(HitsOfSearch, searches)), report
+        MergedHits(tuple(read_hits), depth), tuple(decided), tuple(map(SearchRanking, searches)), report
     )
 
 
 @dataclass(frozen=True)
-class PlacesOfSearch(StageGroup):
+class NewHitSpans(StageGroup, name_in_keys="PlacesOfSearch"):
     """The new hits of a search as spans of the original texts."""
 
     chunks: Stage[Spans]
@@ -284,7 +284,7 @@ class IterationReport(StepReport):
     samples: Samples
     listing: ListedDocuments
     copies: Stage[GoldCopies]
-    searches: tuple[PlacesOfSearch, ...]
+    searches: tuple[NewHitSpans, ...]
     decided: tuple[NextSearches, ...]
 
     def count_replies(self, run: Run) -> dict[str, ReplyCounts]:
