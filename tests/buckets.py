@@ -141,7 +141,7 @@ def _serve(orders: Connection, address: str, port: int) -> None:
 
     service = _Service()
     server = make_server(address, port, service, threaded=True, request_handler=Silent)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
     orders.send(f"http://127.0.0.1:{server.server_port}")
     with suppress(EOFError):
         while True:

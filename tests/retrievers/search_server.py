@@ -92,7 +92,7 @@ def search_server(index: SearchIndex) -> Iterator[SearchIndex]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     index.url = f"http://127.0.0.1:{server.server_port}"
     try:

@@ -132,7 +132,7 @@ class TestTerminal:
 @pytest.fixture
 def server(running: Path) -> Iterator[ThreadingHTTPServer]:
     with make_server(Watcher(running), 0) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         yield server
         server.shutdown()
