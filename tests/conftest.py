@@ -209,6 +209,14 @@ def _no_server_is_left() -> Iterator[None]:
     stop_server()
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files and folders of `--fast` before their import."""
+    tests = Path(__file__).parent
+    if not config.option.fast or not collection_path.is_relative_to(tests):
+        return None
+    return collection_path.relative_to(tests).as_posix().startswith((*LOADING, *WHOLE)) or None
+
+
 def pytest_collection() -> None:
     gc.disable()
 
