@@ -8,7 +8,7 @@ from components.protocols import LLM
 from components.records import Answer, AnswerState, Request
 from components.testset.evidence import EvidenceSettings, evidence_sets
 from components.testset.protocols import SourceCorpus, Task
-from components.testset.records import EvidenceSet, Refusal, Topic, WrittenDrafts
+from components.testset.records import EvidenceSet, NoDraftReason, Topic, WrittenDrafts
 from tests.contracts.component_contract import ComponentContract
 from tests.testset.corpora import SmallCorpus
 from tests.testset.rehearsed import ask
@@ -98,17 +98,17 @@ class AskingTaskContract(TaskContract):
     @pytest.mark.parametrize(
         ("reply", "refusal"),
         [
-            (Answer("", AnswerState.OK, '{"not_applicable": "an advertisement"}'), Refusal.DECLINED),
-            (Answer("", AnswerState.OK, "Certainly! Here it is."), Refusal.UNREADABLE),
-            (Answer("", AnswerState.OK, '{"reasoning": "nothing else"}'), Refusal.UNREADABLE),
-            (Answer("", AnswerState.EMPTY), Refusal.UNREADABLE),
-            (Answer("", AnswerState.ERROR, error="broken"), Refusal.FAILED),
+            (Answer("", AnswerState.OK, '{"not_applicable": "an advertisement"}'), NoDraftReason.DECLINED),
+            (Answer("", AnswerState.OK, "Certainly! Here it is."), NoDraftReason.UNREADABLE),
+            (Answer("", AnswerState.OK, '{"reasoning": "nothing else"}'), NoDraftReason.UNREADABLE),
+            (Answer("", AnswerState.EMPTY), NoDraftReason.UNREADABLE),
+            (Answer("", AnswerState.ERROR, error="broken"), NoDraftReason.FAILED),
         ],
     )
-    def test_task_reports_why_a_reply_gave_no_draft(self, reply: Answer, refusal: Refusal) -> None:
+    def test_task_reports_why_a_reply_gave_no_draft(self, reply: Answer, refusal: NoDraftReason) -> None:
         written = self.component.write("own", self.evidence(), self.corpus, lambda requests: [reply for _ in requests])
         assert written.drafts == ()
-        assert [(own.evidence, own.refusal) for own in written.not_drafted] == [
+        assert [(own.evidence, own.cause) for own in written.not_drafted] == [
             (own, refusal) for own in self.evidence()
         ]
         assert all(own.detail for own in written.not_drafted)

@@ -280,7 +280,7 @@ class TestChecks:
             ("NAME", "which is a str, expected a Runnable, or a function that returns one"),
             ("Finds", "which is a ModelMetaclass, expected a Runnable"),
             ("find", "which is a retriever and does not answer. Use it as retriever=langchain"),
-            ("lacking", "whose input also needs context, which a question does not have"),
+            ("lacking", "whose input also needs context, which a question does not provide"),
             ("agent", "whose input is a mapping. Set pipeline.question_key"),
             ("asynchronous", "which is asynchronous, expected a plain function"),
         ],

@@ -130,7 +130,7 @@ def test_qdrant_server_error_hides_the_key(
     server: QdrantServer, index: Qdrant, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(server, "answer", lambda *_: (507, "no space left"))
-    with pytest.raises(ComponentError, match=r"refuses \(.*507.*no space left.*\)\. See its log"):
+    with pytest.raises(ComponentError, match=r"rejects the request \(.*507.*no space left.*\)\. See its log"):
         index.build(VECTORS, place(tmp_path))
 
 

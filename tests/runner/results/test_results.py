@@ -365,7 +365,7 @@ def test_result_moved_to_the_folder_of_another_cell_is_rejected(tmp_path: Path) 
         ({"spent": {"n_requests": {"a": 1}}}, "spent.n_requests: got"),
         ({"spent": {"cost": "x"}}, "spent.cost: got 'x', expected a number"),
         ({"search": {"n_cells": 2}}, "search.seed: got None, expected a number"),
-        ({"search": {"seed": 0, "n_cells": 2, "n_space": 4, "n_tried": 2}}, "search: has no strategy"),
+        ({"search": {"seed": 0, "n_cells": 2, "n_space": 4, "n_tried": 2}}, "search: lacks strategy or is_whole"),
     ],
 )
 def test_malformed_amounts_and_searches_are_rejected(changed: dict[str, Any], problem: str, tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ MISTAKES = {
         "- {name: A, parent: B}\n- {name: B, parent: C}\n- {name: C, parent: A}\n- {name: D}",
         "form a cycle: A -> B -> C -> A",
     ),
-    "itself": ("A: &a\n  B: *a", "got more than 8 levels .* none below itself"),
+    "itself": ("A: &a\n  B: *a", "got more than 8 levels .* no topic below itself"),
     "too deep": ("[" * 3 + "A" + "]" * 3, "as a topic's name"),
     "too many": (json.dumps([f"topic {n}" for n in range(501)]), "more than 500 topics"),
     "too long": ("[" + "x" * 201 + "]", "a name of 201 characters"),
