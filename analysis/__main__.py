@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from components.errors import RagGridError
 from runner.console.command_parser import CommandParser, add_command
-from runner.console.display import say_error
+from runner.console.display import print_error
 
 
 class Command(NamedTuple):
@@ -143,6 +143,6 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         code: int = import_module(COMMANDS[options.command].module).run(options)
     except RagGridError as error:
-        say_error(error)
+        print_error(error)
         return 2
     return code

@@ -19,7 +19,16 @@ from runner import results
 from runner.console.command_parser import METRIC, SWEEP
 from runner.console.display import significant_digits
 from runner.console.styled_text import count
-from runner.results import COSTS, OK, PER_COST, TOKENS, CellResult, SubsetMetric, common_means, count_tokens_per_sample
+from runner.results import (
+    COSTS,
+    OK,
+    PER_COST,
+    TOKENS,
+    CellResult,
+    SubsetMetric,
+    common_means,
+    count_tokens_per_sample,
+)
 
 _BY_DEFAULT = (*TOKENS, "seconds")
 """Kinds of cost by preference. Without a language model, no tokens are counted."""

@@ -17,7 +17,7 @@ from components.embedders.openai_embeddings import OpenAIEmbeddings
 from components.llms.openai_chat import OpenAIChat
 from components.openai_server.limiter import use_limiter
 from components.records import AnswerState, Kind, Message, Passages, Request, Sample
-from runner.engine.ask import Asker, replies_key
+from runner.engine.ask import Asker, compute_replies_key
 from runner.engine.spending import SharedLimiter
 from runner.engine.store import Store
 
@@ -75,7 +75,7 @@ def _ask(url: str, folder: Path, n: int) -> Asked:
         n_threads[0] = max(n_threads[0], threading.active_count())
 
     store = Store(folder / "store")
-    asker = Asker(llm, store.replies(replies_key(llm, "answers")), watch)
+    asker = Asker(llm, store.replies(compute_replies_key(llm, "answers")), watch)
     started, cpu = time.perf_counter(), time.process_time()
     with use_limiter(SharedLimiter(store.limits, folder / "spent")):
         answers = asker(requests)

@@ -20,7 +20,7 @@ from benchmarks.settings import Settings
 from components.llms.openai_chat import OpenAIChat
 from components.openai_server.limiter import use_limiter
 from components.records import Answer, AnswerState, Kind, Message, Request, Sample
-from runner.engine.ask import Asker, replies_key, request_keys
+from runner.engine.ask import Asker, compute_replies_key, request_keys
 from runner.engine.spending import SharedLimiter
 from runner.engine.store import Store
 
@@ -100,7 +100,7 @@ def endure(folder: Path, n: int, n_kills: int, concurrency: int, behaviour: Beha
 def ask_all(folder: Path, url: str, n: int, concurrency: int) -> list[Answer]:
     """Return all answers, including stored ones."""
     llm = _llm(url, concurrency)
-    asker = Asker(llm, _store(folder).replies(replies_key(llm, "answers")), lambda done, total: None)
+    asker = Asker(llm, _store(folder).replies(compute_replies_key(llm, "answers")), lambda done, total: None)
     with use_limiter(_limiter(folder)):
         return asker(_requests(n))
 
@@ -135,7 +135,7 @@ def _stored_prompts(folder: Path, endpoint: Endpoint, n: int, concurrency: int) 
     """Return the prompts whose answers are stored."""
     llm, requests = _llm(endpoint.url, concurrency), _requests(n)
     keys = request_keys(llm, requests)
-    found = _store(folder).replies(replies_key(llm, "answers")).get_all(keys)
+    found = _store(folder).replies(compute_replies_key(llm, "answers")).get_all(keys)
     return {request.messages[0].content for key, request in zip(keys, requests, strict=True) if key in found}
 
 

@@ -20,7 +20,7 @@ from benchmarks import crud_rag, error_rates, sweep
 from benchmarks.chat_endpoint import Behaviour, serving
 from benchmarks.measure import Bound, Measure
 from benchmarks.settings import SCALES, Settings
-from components.statistics.racing import RaceRules, replay, share_asked
+from components.statistics.racing import RaceRules, replay, share_before_stop
 from runner.results import common_samples, load
 
 ALPHA = 0.05
@@ -113,7 +113,7 @@ def forecast(scores: Scores) -> tuple[float, float]:
     difference = best - scores
     errors = difference.std(axis=0) / len(scores) ** 0.5
     behind = np.divide(difference.mean(axis=0), errors, out=np.zeros(len(errors)), where=errors > 0)
-    return float(np.median(behind)), float(np.mean([share_asked(z, ALPHA) for z in behind]))
+    return float(np.median(behind)), float(np.mean([share_before_stop(z, ALPHA) for z in behind]))
 
 
 def replays(scores: Scores, rules: RaceRules, n_orders: int = N_ORDERS) -> list[RaceOutcome]:

@@ -22,7 +22,7 @@ from components.openai_server.breaker import Breaker
 from components.openai_server.calls import Calls
 from components.openai_server.errors import HttpError
 from components.openai_server.limiter import ProcessLimiter
-from components.openai_server.server import Failed, Server
+from components.openai_server.server import FailedCall, Server
 from components.openai_server.session import Session
 
 SIZES = (1000, 1000)
@@ -164,7 +164,7 @@ def send(
 
     started = time.monotonic()
     results = loop.run_until_complete(run())
-    return [result.message for _, result in results if isinstance(result, Failed)], time.monotonic() - started
+    return [result.message for _, result in results if isinstance(result, FailedCall)], time.monotonic() - started
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from benchmarks.measure import Measure
 from benchmarks.settings import Settings
 from components.errors import MissingExtraError
 from runner.launch.search_strategies import AxisShape, Point, make_strategy
-from runner.pipeline.search_settings import SearchSettings, Strategy
+from runner.pipeline.search_settings import SpaceSearchSettings, Strategy
 from runner.results import load, read_sweep
 
 N_SEEDS = 200
@@ -56,7 +56,7 @@ def share_needed(table: Table, axes: Sequence[AxisShape], strategy: Strategy, se
     """
     best = max(score for _, score in table.values())
     n_cells = len({cell for cell, _ in table.values()})
-    proposals = make_strategy(axes, SearchSettings(strategy, seed=seed))
+    proposals = make_strategy(axes, SpaceSearchSettings(strategy, seed=seed))
     points, tried = next(proposals), dict[str, None]()
     while True:
         for point in points:

@@ -74,6 +74,6 @@ def added_later(default: T) -> T:
     return field(default=default, metadata={ADDED_LATER: True})
 
 
-def counts(a_field: "Field[object]", value: object) -> bool:
+def is_in_key(a_field: "Field[object]", value: object) -> bool:
     """Return True if a field with this value is part of the identity of its owner."""
     return not is_runtime_only(a_field) and not (ADDED_LATER in a_field.metadata and value == a_field.default)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from components.errors import RagGridError
 from runner.console.command_parser import CommandParser, add_command
-from runner.console.display import say_error
+from runner.console.display import print_error
 from runner.testset.annotating.annotation_choices import THRESHOLDS, AnnotationFormat, AnnotatorFrom, Language
 
 _COMMAND = "python -m runner.annotate"
@@ -48,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return run(options)
     except RagGridError as error:
-        say_error(error)
+        print_error(error)
         return 2
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from components.errors import ConfigError, DataError, RagGridError
 from runner.console.command_parser import SWEEP, CommandParser
-from runner.console.display import make_console, say_error
+from runner.console.display import make_console, print_error
 from runner.results import find_sweep, read_sweep
 from runner.results.cell_result import RUNNING, CellResult, SweepResult
 from runner.results.live_sweep import KILLED, PAUSE, RESUME, STOP, add_request, read_live
@@ -32,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         _run(options)
     except RagGridError as error:
-        say_error(error)
+        print_error(error)
         return 2
     return 0
 

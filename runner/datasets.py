@@ -21,7 +21,7 @@ from components.errors import ConfigError, DataError, RagGridError
 from components.json_value import Json
 from components.testset.near_duplicates import NearDuplicates
 from runner.console.command_parser import CommandParser, add_command, tracking_uri
-from runner.console.display import make_console, say_error
+from runner.console.display import make_console, print_error
 from runner.testset.describing.data_tables import print_table
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
         else:
             _describe(options.overrides, options.json)
     except RagGridError as error:
-        say_error(error)
+        print_error(error)
         return 2
     return 0
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from components.errors import RagGridError
 from runner.console.command_parser import CELL, SWEEP, CommandParser
-from runner.console.display import make_console, say_error
+from runner.console.display import make_console, print_error
 from runner.engine.plugins.trusted_packages import add_option
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
         cell = collect_export(sweep, sweep.cell(options.cell), options.store_dir)
         n_bytes = write_folder(cell, options.out)
     except RagGridError as error:
-        say_error(error)
+        print_error(error)
         return 2
     _say(cell, options.out, n_bytes)
     return 0

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from components.errors import ConfigError, DataError, RagGridError
 from runner.console.command_parser import CELL, SWEEP, CommandParser
-from runner.console.display import say, say_error
+from runner.console.display import print_error, say
 from runner.console.styled_text import count
 from runner.console.written_files import write_lines
 from runner.engine.plugins.trusted_packages import add_option
@@ -53,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
             lines = list(financerag_lines(rankings, options.depth or _DEPTH_OF_SUBMISSIONS))
         write_lines(options.out, lines)
     except RagGridError as error:
-        say_error(error)
+        print_error(error)
         return 2
     nothing = f"; found nothing for {len(rankings) - n_found}" if n_found < len(rankings) else ""
     say(f"wrote the rankings of {count(n_found, 'question')} of {cell.cell_id} to {options.out}{nothing}")

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from components.errors import RagGridError
 from runner.console.command_parser import CommandParser
-from runner.console.display import say, say_error
+from runner.console.display import print_error, say
 from runner.console.interruptible import EXIT_INTERRUPTED, EXIT_NOT_RUN
 
 
@@ -42,10 +42,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
         return run(build_settings(config), config)
     except RagGridError as error:
-        say_error(error)
+        print_error(error)
         return EXIT_NOT_RUN
     except KeyboardInterrupt:
-        say_error("\nInterrupted. Run the same command again: finished work is cached.")
+        print_error("\nInterrupted. Run the same command again: finished work is cached.")
         return EXIT_INTERRUPTED
 
 

@@ -21,7 +21,7 @@ from components.errors import ConfigError, RagGridError
 from components.json_value import Json
 from components.statistics.agreement import Agreement, Measure, agree
 from runner.console.command_parser import SWEEP, CommandParser
-from runner.console.display import make_console, one_line, say_error
+from runner.console.display import make_console, one_line, print_error
 from runner.console.written_files import require_other_files, write_lines
 from runner.engine.plugins.trusted_packages import add_option, trust
 
@@ -72,7 +72,7 @@ def main(arguments: list[str] | None = None) -> int:
             items = read_labels(options.labels)
             graders = labelled_graders(config, items)
             if sweep and (warning := foreign_labels_warning(items, cells_of, sweep)):
-                say_error(warning)  # before the judge is asked
+                print_error(warning)  # before the judge is asked
             rated = [rating for grader in graders.values() for rating in rate_items(grader, items, store)]
             cells = compare_with_labels(sweep, graders, items) if sweep else []
             n_ties = sum(len(item.ties) for item in items)
@@ -80,7 +80,7 @@ def main(arguments: list[str] | None = None) -> int:
         if options.json:
             write_lines(options.json, [json.dumps(report, ensure_ascii=False, indent=2)])
     except RagGridError as error:
-        say_error(error)
+        print_error(error)
         return 2
     _show(make_console(), report)
     return 1 if any(entry["n_failed"] for entry in report["metrics"].values()) else 0

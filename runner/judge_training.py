@@ -19,7 +19,7 @@ from rich.console import Console
 
 from components.errors import ConfigError, RagGridError
 from runner.console.command_parser import SWEEP, CommandParser, add_command
-from runner.console.display import make_console, say_error
+from runner.console.display import make_console, print_error
 from runner.console.written_files import write_lines
 from runner.labels.training.training_settings import Settings
 
@@ -37,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return int(options.run(options))
     except RagGridError as error:
-        say_error(error)
+        print_error(error)
         return 2
 
 

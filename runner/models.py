@@ -15,7 +15,7 @@ from rich.markup import escape
 
 from components.errors import ConfigError, RagGridError
 from runner.console.command_parser import CommandParser, add_command
-from runner.console.display import make_console, say_error
+from runner.console.display import make_console, print_error
 
 if TYPE_CHECKING:
     from runner.launch.model_trial import Trial
@@ -43,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
                 "overrides: no chosen component has a model. Choose one, e.g. embedder=sentence_transformers."
             )
     except RagGridError as error:
-        say_error(error)
+        print_error(error)
         return 2
     console = make_console()
     trials = []

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from components.errors import RagGridError
 from runner.console.command_parser import CommandParser
-from runner.console.display import say, say_error
+from runner.console.display import print_error, say
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -21,7 +21,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         say(as_text(options.group, options.config_dir))
     except RagGridError as error:
-        say_error(error)
+        print_error(error)
         return 2
     return 0
 

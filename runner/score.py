@@ -11,7 +11,7 @@ from pathlib import Path
 
 from components.errors import RagGridError
 from runner.console.command_parser import CommandParser
-from runner.console.display import say_error
+from runner.console.display import print_error
 from runner.launch.command_help import list_options
 
 
@@ -23,7 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return run(options)
     except RagGridError as error:
-        say_error(error)
+        print_error(error)
         return 2
 
 

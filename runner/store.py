@@ -25,7 +25,7 @@ from rich.table import Table
 from components.errors import ConfigError, MissingExtraError, StoreError
 from components.limits import expected_one_of
 from runner.console.command_parser import CommandParser, add_command
-from runner.console.display import make_console, say_error
+from runner.console.display import make_console, print_error
 from runner.console.styled_text import count
 from runner.engine.executors.leftovers import abandoned_probes
 from runner.engine.store import Store, StoredResult, is_bucket
@@ -282,10 +282,10 @@ def main(arguments: list[str] | None = None) -> int:
         store.refuse_links()
         return _run(options, store, console)
     except (ConfigError, MissingExtraError, StoreError) as error:
-        say_error(error)
+        print_error(error)
     except OSError as error:
         path = error.filename or store_dir
-        say_error(f"{path}: {error.strerror or error}. Run the command as a user who may read and change the store.")
+        print_error(f"{path}: {error.strerror or error}. Run the command as a user who may read and change the store.")
     return 2
 
 
@@ -301,6 +301,6 @@ def _run(options: argparse.Namespace, store: Store, console: Console) -> int:
         return _verify(store, console, options.delete)
     kinds = {path.name for path in _folders(store, "entries")} | {"replies"}
     if options.stage and options.stage not in kinds:
-        say_error(f"--stage: got {options.stage!r}{expected_one_of(options.stage, sorted(kinds))}")
+        print_error(f"--stage: got {options.stage!r}{expected_one_of(options.stage, sorted(kinds))}")
         return 2
     return _prune(store, console, options.older_than_days, options.stage, options.dry_run)

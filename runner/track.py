@@ -11,7 +11,7 @@ import contextlib
 
 from components.errors import DataError
 from runner.console.command_parser import SWEEP, CommandParser, tracking_uri
-from runner.console.display import say, say_error
+from runner.console.display import print_error, say
 from runner.console.styled_text import count
 from runner.engine.plugins.trusted_packages import add_option
 
@@ -61,18 +61,18 @@ def main(arguments: list[str] | None = None) -> int:
         sweep = results.read_sweep(folder)
         cells = list(results.cell_folders(folder))
     except DataError as error:
-        say_error(error)
+        print_error(error)
         return 2
     uri = options.uri or default_uri(folder.resolve().parent)
     if wrong := wrong_file(uri):
-        say_error(f"--uri: {wrong}")
+        print_error(f"--uri: {wrong}")
         return 2
     try:
         tracker = Tracker(uri, sweep.name, folder, every=options.subsets == "all")
         tracker.log_cells(cells)
         pages, traced = tracker.finish(options.traces)
     except Exception as error:  # noqa: BLE001 - MLflow may raise anything
-        say_error(f"{uri}: could not log the sweep: {error_line(error)}")
+        print_error(f"{uri}: could not log the sweep: {error_line(error)}")
         return 2
     say(f"logged {count(len(cells), 'cell')}\nMLflow:   {where_to_look(uri, pages.cells)}")
     if options.traces != 0:

@@ -19,7 +19,7 @@ from components.datasets.crud_split import SUBSETS, read_split
 from components.datasets.labels import CRUD_LABELS
 from components.datasets.reading import (
     abbreviate_names,
-    is_path_of_kind,
+    check_path,
     read_lines,
     require_inside,
     sha256_of_files,
@@ -122,7 +122,7 @@ class CrudRag:
         root = Path(self.root)
         folder = root / self.corpus_folder
         files = visible_entries(folder, _EXPECTED_CORPUS)
-        if nested := [file.name for file in files if is_path_of_kind(file, Path.is_dir, _EXPECTED_CORPUS)]:
+        if nested := [file.name for file in files if check_path(file, Path.is_dir, _EXPECTED_CORPUS)]:
             raise DataError(
                 f"{folder}: contains the folders {_quote_names(nested)}, expected files only: {_EXPECTED_CORPUS}. Move "
                 "their files up, or move the folders elsewhere."

@@ -17,7 +17,7 @@ from components.datasets.json_documents import EXPECTED as _EXPECTED_FILE
 from components.datasets.json_documents import read_json_documents, read_json_in_folder
 from components.datasets.parsed_file import find_parser, read_parsed
 from components.datasets.pdf_file import read_pdf
-from components.datasets.reading import HIDDEN, allowed_folders, is_path_of_kind, read_bytes
+from components.datasets.reading import HIDDEN_PREFIXES, allowed_folders, check_path, read_bytes
 from components.datasets.sqlite_file import is_database, read_database
 from components.datasets.text_file import read_markdown, read_text
 from components.errors import DataError, MissingExtraError
@@ -38,13 +38,13 @@ def document_files(path: Path, options: ReadingOptions = _PLAIN) -> dict[str, Pa
 
     Hidden files are left out. Raises DataError if no file can be read.
     """
-    if is_path_of_kind(path, Path.is_file, EXPECTED_FOLDER):
+    if check_path(path, Path.is_file, EXPECTED_FOLDER):
         return {_JSON_LINES if _is_json(path, options) else path.name: path}
     if not path.is_dir():
         raise DataError(f"{path}: does not exist, expected {_EXPECTED_FILE}, or a folder of {EXPECTED_FOLDER}")
     files = {name: file for name, file in _visible_files(path).items() if not _unread_kind(file, path, options)}
     if not files:
-        content = kinds_in_words(other_files(path, options))
+        content = format_kinds(count_unread_files(path, options))
         hint = " parser=office reads Office files." if any(suffix in content for suffix in OFFICE_SUFFIXES) else ""
         others = f", only {content}" if content else ""
         raise DataError(f"{path}: it has no readable file{others}. Expected {EXPECTED_FOLDER}.{hint}")
@@ -78,7 +78,7 @@ def read_documents(path: Path, options: ReadingOptions = _PLAIN) -> tuple[Docume
         content = read_json_documents(path)
         return _as_documents({"": content}), dict(content.counts)
     contents = {name: _choose_reader(file, options)(file, options) for name, file in files.items()}
-    others = other_files(path, options)
+    others = count_unread_files(path, options)
     counts = sum((Counter(content.counts) for content in contents.values()), Counter[str]())
     documents = _as_documents(contents)
     _require_columns(path, contents.values(), options)
@@ -89,7 +89,7 @@ def read_documents(path: Path, options: ReadingOptions = _PLAIN) -> tuple[Docume
         )
     return documents, {
         "n_files_of_other_kinds": others.total(),
-        "files_of_other_kinds": kinds_in_words(others),
+        "files_of_other_kinds": format_kinds(others),
         **{name: n for name, n in sorted(counts.items()) if n},
     }
 
@@ -133,7 +133,7 @@ def _as_documents(contents: Mapping[str, FileContent]) -> Documents:
     )
 
 
-def other_files(path: Path, options: ReadingOptions = _PLAIN) -> Counter[str]:
+def count_unread_files(path: Path, options: ReadingOptions = _PLAIN) -> Counter[str]:
     """Return the number of files of a folder that are not read, by kind: an extension without a reader, links out of
     the folder, links to folders, broken links, and special files.
     """
@@ -147,7 +147,7 @@ def _unread_kind(file: Path, folder: Path, options: ReadingOptions) -> str:
     Links out of the folder are not read: a folder from another author could bring any file of this machine into
     prompts and results.
     """
-    if is_path_of_kind(file, Path.is_dir, EXPECTED_FOLDER):
+    if check_path(file, Path.is_dir, EXPECTED_FOLDER):
         return _LINK_TO_FOLDER
     if not file.is_file():  # before links are resolved, which fails for links in a circle
         return _LINK_NOWHERE if file.is_symlink() else _NO_FILE
@@ -165,7 +165,7 @@ def _is_known(suffix: str, options: ReadingOptions) -> bool:
     return suffix in _READERS or find_parser(suffix, options) is not None
 
 
-def kinds_in_words(files: Counter[str]) -> str:
+def format_kinds(files: Counter[str]) -> str:
     """Return the numbers of files by kind as a string such as "3 .docx, 1 .xls", the most frequent first."""
     ordered = sorted(files.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{n} {suffix}" for suffix, n in ordered)
@@ -179,9 +179,9 @@ def _visible_files(folder: Path) -> dict[str, Path]:
     paths: list[Path] = []
     for parent, folders, files in os.walk(folder, onerror=_refuse):
         folders[:] = [name for name in folders if name[0] != "."]
-        paths += [Path(parent, name) for name in files if not name.startswith(HIDDEN)]
+        paths += [Path(parent, name) for name in files if not name.startswith(HIDDEN_PREFIXES)]
         links = [Path(parent, name) for name in folders]
-        paths += [link for link in links if is_path_of_kind(link, Path.is_symlink, EXPECTED_FOLDER)]
+        paths += [link for link in links if check_path(link, Path.is_symlink, EXPECTED_FOLDER)]
     return {_name(path, folder): path for path in sorted(paths)}
 
 

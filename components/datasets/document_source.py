@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from components.datasets.document_files import document_files, kinds_in_words, other_files, read_documents
+from components.datasets.document_files import count_unread_files, document_files, format_kinds, read_documents
 from components.datasets.file_content import ReadingOptions
 from components.datasets.parsers.built_in import BuiltInReaders
 from components.datasets.reading import sha256_of_files
@@ -38,7 +38,7 @@ class DocumentSource:
         place = Path(self.path)
         files = {f"documents/{name}": file for name, file in document_files(place, self.options).items()}
         content = sha256_of_files(files, "documents")
-        return hashlib.sha256(f"{content} {kinds_in_words(other_files(place, self.options))}".encode()).hexdigest()
+        return hashlib.sha256(f"{content} {format_kinds(count_unread_files(place, self.options))}".encode()).hexdigest()
 
     def read(self) -> tuple[Documents, Mapping[str, int | str]]:
         """Return the documents, and counts for the notes. Raises DataError for files that cannot be read."""

@@ -128,7 +128,7 @@ def data_folder() -> Path:
     return Path(os.environ.get(DATA_VARIABLE, "").strip() or _DEFAULT_FOLDER).expanduser().absolute()
 
 
-def fetched_folder(named: NamedSet) -> Path | None:
+def fetch_folder(named: NamedSet) -> Path | None:
     """Return the folder of a fetched data set, or None if it was not fetched.
 
     Raises DataError if several revisions were fetched and `named` does not pin one.
@@ -148,7 +148,7 @@ def fetched_folder(named: NamedSet) -> Path | None:
 
 def require_fetched(name: str) -> Path:
     """Return the folder of the data set `name`. If it is missing, raise DataError with the command that fetches it."""
-    folder = fetched_folder(NAMED_SETS[name])
+    folder = fetch_folder(NAMED_SETS[name])
     if folder is None:
         raise DataError(
             f"dataset.name={name}: not found in {data_folder() / name}. Fetch it with: python -m runner.datasets fetch "

@@ -23,7 +23,7 @@ from components.datasets.json_fields import (
 )
 from components.datasets.labels import FINANCE_LABELS, slug_of_task, topic_slugs
 from components.datasets.omnieval_gold import locate_gold
-from components.datasets.reading import abbreviate_names, is_path_of_kind, read_jsonl, require_inside, visible_entries
+from components.datasets.reading import abbreviate_names, check_path, read_jsonl, require_inside, visible_entries
 from components.errors import DataError
 from components.records import Kind, Sample, Turn
 
@@ -74,7 +74,7 @@ def _folders_and_files(parents: Sequence[Path]) -> tuple[list[Path], list[Path]]
     folders: list[Path] = []
     files: list[Path] = []
     for entry in (entry for parent in parents for entry in visible_entries(parent, EXPECTED)):
-        (folders if is_path_of_kind(entry, Path.is_dir, EXPECTED) else files).append(entry)
+        (folders if check_path(entry, Path.is_dir, EXPECTED) else files).append(entry)
     return folders, files
 
 

@@ -27,7 +27,7 @@ _REMEDY = "Correct or remove the line."
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-def is_path_of_kind(path: Path, is_kind: Callable[[Path], bool], expected: str) -> bool:
+def check_path(path: Path, is_kind: Callable[[Path], bool], expected: str) -> bool:
     """Return `is_kind(path)`. Raises DataError if access is denied, for example to a folder of another user."""
     try:
         return is_kind(path)
@@ -37,20 +37,20 @@ def is_path_of_kind(path: Path, is_kind: Callable[[Path], bool], expected: str) 
 
 def require_folder(folder: Path, expected: str) -> Path:
     """Return `folder`. If it does not exist, raise DataError with the content of the nearest existing folder."""
-    if not is_path_of_kind(folder, Path.is_dir, expected):
+    if not check_path(folder, Path.is_dir, expected):
         raise DataError(f"{folder}: does not exist, expected {expected}. {_nearest_content(folder)}")
     return folder
 
 
 def require_file(file: Path, expected: str) -> Path:
     """Return `file`. If it does not exist, raise DataError with the content of the nearest existing folder."""
-    if not is_path_of_kind(file, Path.is_file, expected):
+    if not check_path(file, Path.is_file, expected):
         raise DataError(f"{file}: does not exist, expected {expected}. {_nearest_content(file)}")
     return file
 
 
-_OF_SYSTEMS = ("Thumbs.db", "desktop.ini", "__MACOSX")
-HIDDEN = (".", "~$")
+_SYSTEM_FILES = ("Thumbs.db", "desktop.ini", "__MACOSX")
+HIDDEN_PREFIXES = (".", "~$")
 """Beginnings of the names of hidden files, and of those that Office keeps while a document is open."""
 
 
@@ -61,7 +61,9 @@ def visible_entries(folder: Path, expected: str) -> list[Path]:
     """
     try:
         entries = sorted(require_folder(folder, expected).iterdir())
-        return [entry for entry in entries if not entry.name.startswith(HIDDEN) and entry.name not in _OF_SYSTEMS]
+        return [
+            entry for entry in entries if not entry.name.startswith(HIDDEN_PREFIXES) and entry.name not in _SYSTEM_FILES
+        ]
     except OSError as error:
         raise DataError(f"{folder}: cannot be listed ({error.strerror}), expected {expected}") from error
 
@@ -75,7 +77,7 @@ def require_inside(file: Path, folders: Sequence[Path], expected: str) -> Path:
     """
     path = os.path.normpath(file)
     folder = next((candidate for candidate in folders if Path(path).is_relative_to(os.path.normpath(candidate))), None)
-    if folder is None or not is_path_of_kind(file, Path.is_file, expected):  # links in a circle cannot be resolved
+    if folder is None or not check_path(file, Path.is_file, expected):  # links in a circle cannot be resolved
         return file
     target = file.resolve()
     if not any(target.is_relative_to(root) for root in allowed_folders(folder.resolve())):
@@ -206,7 +208,7 @@ def parse_json(text: str) -> object:
     return _DECODER.decode(text)
 
 
-def read_value(text: str) -> object:
+def parse_user_json(text: str) -> object:
     """Return the value of a JSON text that a user wrote.
 
     Raises ValueError, which says why the text cannot be read; for a text that is not JSON, it is a JSONDecodeError.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from json import JSONDecodeError
 from pathlib import Path
 
-from components.datasets.reading import read_value
+from components.datasets.reading import parse_user_json
 from components.errors import DataError
 
 _LIST_OF_TEXTS = re.compile(r"\s*\[\s*[\"'“”„‘«]")
@@ -70,7 +70,7 @@ def texts_in(cell: str) -> list[str]:
     if not cell.lstrip().startswith("["):
         return [cell] if cell else []
     try:
-        values = read_value(cell)
+        values = parse_user_json(cell)
     except JSONDecodeError as error:
         if _LIST_OF_TEXTS.match(cell):
             raise ValueError(f"not a list of strings ({error}). {_WRITE_LIST}") from error

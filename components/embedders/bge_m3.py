@@ -11,17 +11,17 @@ from components.embedders.distinct_texts import chunks_per_block
 from components.encodings import Encodings
 from components.errors import ComponentError
 from components.fields import runtime_only
-from components.pretrained.batches import batch_tokens_problems, length_batches, prepare_ahead
+from components.pretrained.batches import batch_by_length, batch_tokens_problems, prepare_ahead
 from components.pretrained.dimensions import token_dimensions
 from components.pretrained.dtype import Dtype
 from components.pretrained.features import (
     Features,
     default_batch_tokens,
     explain_out_of_memory,
-    feature_batches,
+    split_into_batches,
 )
 from components.pretrained.m3_model import PACKAGES, HeadsOfText, load_m3
-from components.pretrained.model_folder import checkpoint_problems, folder_hash
+from components.pretrained.model_folder import checkpoint_problems, hash_folder
 from components.pretrained.token_limit import count_tokens, max_length_problems, token_limit
 from components.protocols import EmbedderState
 from components.records import Passages
@@ -67,7 +67,7 @@ class BgeM3:
 
         Raises ComponentError if the folder does not exist.
         """
-        return folder_hash(self.model)
+        return hash_folder(self.model)
 
     def token_limit(self) -> int:
         """Return `max_length`, or the model's limit if it is smaller.
@@ -129,7 +129,7 @@ class BgeM3:
         model = load_m3(self.model, self.revision, self.dtype, self.max_length, self.device)
         batch_tokens = self.batch_tokens or default_batch_tokens(model.network.device.type)
         read = [row for row, text in enumerate(texts) if text.strip()]
-        windows = length_batches([len(texts[row]) for row in read], _WINDOW_CHARACTERS)
+        windows = batch_by_length([len(texts[row]) for row in read], _WINDOW_CHARACTERS)
         dense = np.zeros((len(texts), model.n_dimensions), dtype=np.float32)
         heads = dict.fromkeys(range(len(texts)), _NO_TOKENS)
 
@@ -137,7 +137,7 @@ class BgeM3:
             return model.tokenize([texts[read[position]] for position in window.tolist()])
 
         for window, features in prepare_ahead(tokenize, windows):
-            for rows, batch in feature_batches(features, batch_tokens):
+            for rows, batch in split_into_batches(features, batch_tokens):
                 text_rows = [read[position] for position in window[rows].tolist()]
                 with explain_out_of_memory(batch_tokens, model.network.device):
                     dense[text_rows], tokens = model.forward(batch, dense_alone=dense_alone)

@@ -17,8 +17,14 @@ from components.pretrained.dimensions import token_dimensions
 from components.pretrained.dtype import Dtype
 from components.pretrained.features import max_input_tokens
 from components.pretrained.load_once import load_once
-from components.pretrained.model_files import fetched_folder, has_safetensors
-from components.pretrained.model_folder import checkpoint_problems, folder_hash, loading, missing_packages, torch_device
+from components.pretrained.model_files import fetch_folder, has_safetensors
+from components.pretrained.model_folder import (
+    checkpoint_problems,
+    explain_load_errors,
+    hash_folder,
+    missing_package_errors,
+    torch_device,
+)
 from components.pretrained.token_limit import count_tokens, max_length_problems, token_limit
 from components.protocols import EmbedderState
 from components.records import Passages
@@ -74,7 +80,7 @@ class FlagEmbeddings:
 
         Raises ComponentError if the folder does not exist.
         """
-        return folder_hash(self.model)
+        return hash_folder(self.model)
 
     def token_limit(self) -> int | None:
         """Return `max_length`, or the model's limit if it is smaller.
@@ -139,17 +145,17 @@ class FlagEmbeddings:
 @load_once
 def _load(model: str, revision: str, pooling: FlagPooling, dtype: Dtype, device: str) -> Any:
     """Load a FlagModel that does not scale its vectors. The package does not support revisions."""
-    if missing := missing_packages(_PACKAGES, "the embedder flag_embedding"):
+    if missing := missing_package_errors(_PACKAGES, "the embedder flag_embedding"):
         raise missing[0]
     resolved_device = torch_device(device)
     if dtype is not Dtype.FLOAT32 and resolved_device == "cpu":
         raise ComponentError(f"dtype: {dtype} requires a GPU with FlagModel. Use float32.")
-    with loading(model, revision):
+    with explain_load_errors(model, revision):
         from FlagEmbedding import FlagModel
 
         weights = "*.safetensors" if has_safetensors(model, revision) else "*.bin"
         return FlagModel(
-            str(fetched_folder(model, revision, (*_SMALL, weights))),
+            str(fetch_folder(model, revision, (*_SMALL, weights))),
             normalize_embeddings=False,
             use_fp16=dtype is Dtype.FLOAT16,
             use_bf16=dtype is Dtype.BFLOAT16,

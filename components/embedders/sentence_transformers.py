@@ -16,7 +16,7 @@ from components.pretrained.dimensions import text_dimensions
 from components.pretrained.dtype import Dtype
 from components.pretrained.encoder_processes import encode_in_processes, list_devices
 from components.pretrained.late_chunking import LateChunking
-from components.pretrained.model_folder import checkpoint_problems, folder_hash, torch_device
+from components.pretrained.model_folder import checkpoint_problems, hash_folder, torch_device
 from components.pretrained.sentence_encoder import PACKAGES, Pooling, SentenceEncoder, Side, side_prefix
 from components.pretrained.token_limit import count_tokens, max_length_problems, token_limit
 from components.protocols import EmbedderState
@@ -87,7 +87,7 @@ class SentenceTransformers:
 
         Raises ComponentError if the folder does not exist.
         """
-        return folder_hash(self.model)
+        return hash_folder(self.model)
 
     def token_limit(self) -> int | None:
         """Return `max_length`, or the model's limit if it is smaller or `max_length` is None; None if both are unknown.

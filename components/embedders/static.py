@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from components.pretrained.model_folder import folder_hash, missing_packages, model_problems
+from components.pretrained.model_folder import hash_folder, missing_package_errors, model_problems
 from components.pretrained.static_table import load_static_table
 from components.protocols import EmbedderState
 from components.records import Passages
@@ -35,7 +35,7 @@ class StaticEmbeddings:
 
     def check(self) -> list[str]:
         """Return error messages about missing packages and an unusable model."""
-        problems = [str(error) for error in missing_packages(_PACKAGES, "the embedder static")]
+        problems = [str(error) for error in missing_package_errors(_PACKAGES, "the embedder static")]
         return problems + model_problems(self.model, self.revision)
 
     def content_hash(self) -> str:
@@ -43,7 +43,7 @@ class StaticEmbeddings:
 
         Raises ComponentError if the folder does not exist.
         """
-        return folder_hash(self.model)
+        return hash_folder(self.model)
 
     def fit(self, documents: Passages) -> EmbedderState:
         """Return {}, because this embedder does not learn."""

@@ -14,7 +14,13 @@ from components.judges.claim_replies import Support, Verdict
 from components.limits import too_small
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import sentence_transformers_options
-from components.pretrained.model_folder import checkpoint_problems, folder_hash, loading, missing_packages, torch_device
+from components.pretrained.model_folder import (
+    checkpoint_problems,
+    explain_load_errors,
+    hash_folder,
+    missing_package_errors,
+    torch_device,
+)
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
@@ -53,7 +59,7 @@ class CrossEncoderEntailment:
 
         Raises ComponentError if the folder does not exist.
         """
-        return folder_hash(self.model)
+        return hash_folder(self.model)
 
     def verdicts(self, checks: Sequence[Check]) -> list[Verdicts]:
         """Return one verdict per claim of each check, with the number of the deciding text as its reason.
@@ -105,12 +111,12 @@ def _read_labels(model: str, encoder: "CrossEncoder") -> list[Support]:
 @load_once
 def _load(model: str, revision: str, max_length: int, device: str) -> "CrossEncoder":
     """Load the model, once per process. Raises ComponentError if a package is missing or the model cannot be loaded."""
-    if missing := missing_packages(_PACKAGES, _NEEDED_BY):
+    if missing := missing_package_errors(_PACKAGES, _NEEDED_BY):
         raise missing[0]
     import torch
     from sentence_transformers import CrossEncoder
 
-    with loading(model, revision) as name:
+    with explain_load_errors(model, revision) as name:
         encoder = CrossEncoder(
             name,
             device="cpu",

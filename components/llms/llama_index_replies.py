@@ -9,7 +9,7 @@ from typing import Any
 
 from components.llms.endings import classify_ending, is_broken_off
 from components.openai_server.errors import HttpError, Malformed, Unreachable
-from components.openai_server.reading import as_count
+from components.openai_server.reading import parse_count
 from components.records import Answer, AnswerState
 from components.secrets.mask import HIDDEN, join_masked, shorten_masked
 from components.text.thoughts import split_thoughts
@@ -86,7 +86,7 @@ def _finish_reason(raw: object) -> str:
 
 
 def _count(parts: Iterable[object], names: tuple[str, ...]) -> int | None:
-    counts = (as_count(_part(part, name)) for part in parts for name in names)
+    counts = (parse_count(_part(part, name)) for part in parts for name in names)
     return next((count for count in counts if count is not None), None)
 
 

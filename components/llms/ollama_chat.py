@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 from components.fields import runtime_only
 from components.llms.sampling import sampling_problems
-from components.openai_server.counts import CountedAt
-from components.openai_server.errors import Malformed, preview
+from components.openai_server.counts import TokenCountPaths
+from components.openai_server.errors import Malformed, format_preview
 from components.openai_server.limiter import Account
-from components.openai_server.look_up import LookUpFailed, look_up
-from components.openai_server.reading import get_objects, parse_body, read_count, read_member, text_in
+from components.openai_server.look_up import LookUpFailed, fetch_body
+from components.openai_server.reading import get_objects, get_text, parse_body, read_count, read_member
 from components.openai_server.server import Server, build_server
 from components.openai_server.session import Session
 from components.protocols import AnswersFrom
@@ -18,7 +18,7 @@ from components.records import Answer, AnswerState, ErrorClass, Request
 from components.text.thoughts import split_thoughts
 
 _LOOK_UP_S = 5.0
-_COUNTED_AT = CountedAt(frozenset({"message"}), ("prompt_eval_count",), ("eval_count",))
+_COUNTED_AT = TokenCountPaths(frozenset({"message"}), ("prompt_eval_count",), ("eval_count",))
 
 
 @dataclass(frozen=True)
@@ -116,8 +116,8 @@ class OllamaChat:
         if not self.digest:
             return []
         try:
-            models = get_objects(parse_body(look_up(f"{self.base_url.rstrip('/')}/api/tags", _LOOK_UP_S)), "models")
-            digests = {text_in(model, "name").removesuffix(":latest"): text_in(model, "digest") for model in models}
+            models = get_objects(parse_body(fetch_body(f"{self.base_url.rstrip('/')}/api/tags", _LOOK_UP_S)), "models")
+            digests = {get_text(model, "name").removesuffix(":latest"): get_text(model, "digest") for model in models}
         except (LookUpFailed, Malformed) as error:
             return [
                 f"digest: {self.base_url} does not list its models ({error}). Start `ollama serve`, or set digest=''"
@@ -136,11 +136,11 @@ class OllamaChat:
 def _read(reply: Any, request_id: str, latency_s: float, num_ctx: int) -> Answer:
     """Return the answer in an unchecked reply. Raises Malformed if it has no message, or was broken off."""
     if not isinstance(read_member(reply, "message"), dict):
-        raise Malformed(f"{preview(reply)}, expected an object as message")
+        raise Malformed(f"{format_preview(reply)}, expected an object as message")
     if reply.get("done") is False:
-        raise Malformed(f"{preview(reply)}, expected done to be true")
-    thoughts, text = split_thoughts(text_in(reply, "message", "content"))
-    thoughts = thoughts or text_in(reply, "message", "thinking").strip()
+        raise Malformed(f"{format_preview(reply)}, expected done to be true")
+    thoughts, text = split_thoughts(get_text(reply, "message", "content"))
+    thoughts = thoughts or get_text(reply, "message", "thinking").strip()
     is_cut = reply.get("done_reason") == "length"
     n_prompt = read_count(reply, "prompt_eval_count")
     state = AnswerState.TRUNCATED if is_cut else AnswerState.OK if text else AnswerState.EMPTY

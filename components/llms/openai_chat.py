@@ -17,7 +17,7 @@ from components.llms.sampling import sampling_problems
 from components.openai_server.access import extract_host
 from components.openai_server.errors import HttpError
 from components.openai_server.limiter import Account
-from components.openai_server.server import Failed, Server, build_server
+from components.openai_server.server import FailedCall, Server, build_server
 from components.openai_server.session import Session
 from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, Request
@@ -141,7 +141,7 @@ class OpenAIChat:
         unanswered: list[Request] = []
         with closing(server.call("/chat/completions", groups, self._complete)) as outcomes:
             for requests, outcome in outcomes:
-                if isinstance(outcome, Failed):
+                if isinstance(outcome, FailedCall):
                     yield from map(outcome.answer, requests)
                 else:
                     yield from outcome

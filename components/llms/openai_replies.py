@@ -7,8 +7,8 @@ from itertools import accumulate, pairwise
 from components.json_value import Json
 from components.llms.endings import classify_ending, is_broken_off, is_filter
 from components.openai_server.counts import AS_OPENAI
-from components.openai_server.errors import Malformed, preview
-from components.openai_server.reading import get_objects, read_count, read_member, text_in
+from components.openai_server.errors import Malformed, format_preview
+from components.openai_server.reading import get_objects, get_text, read_count, read_member
 from components.records import Answer, AnswerState
 from components.text.thoughts import split_thoughts
 
@@ -30,7 +30,7 @@ def read_replies(completion: object, request_ids: Sequence[str], latency_s: floa
     choices = get_objects(completion, "choices")[: len(request_ids)]
     read = [_read(choice, request_id) for choice, request_id in zip(choices, request_ids, strict=False)]
     if not read:
-        raise Malformed(preview(completion))
+        raise Malformed(format_preview(completion))
     n_prompt = read_count(completion, "usage", "prompt_tokens")
     n_cached = read_count(completion, "usage", "prompt_tokens_details", "cached_tokens")
     n_completion = read_count(completion, "usage", "completion_tokens")
@@ -72,12 +72,12 @@ def _read(choice: Mapping[str, object], request_id: str) -> Answer:
     """Return the answer in a choice. Raises Malformed for an aborted completion, and without a message."""
     reason = choice.get("finish_reason")
     if is_broken_off(reason) or choice.get("error"):
-        raise Malformed(preview(choice))
+        raise Malformed(format_preview(choice))
     message = read_member(choice, "message")
     if message is None and is_filter(reason):
         return Answer(request_id, AnswerState.REFUSED)
     if not isinstance(message, dict):
-        raise Malformed(f"{preview(choice)}, expected an object as message")
+        raise Malformed(f"{format_preview(choice)}, expected an object as message")
     content, thoughts_in_content = _content(message)
     thoughts, text = split_thoughts(content)
     state = classify_ending(text, reason, refusal=message.get("refusal"))
@@ -88,19 +88,19 @@ def _read(choice: Mapping[str, object], request_id: str) -> Answer:
 def _content(message: Mapping[str, object]) -> tuple[str, str]:
     """Return the text of a message, and the thoughts that a list of parts contains, as Mistral's models send it."""
     if not isinstance(message.get("content"), list):
-        return text_in(message, "content"), ""
+        return get_text(message, "content"), ""
     parts = get_objects(message, "content")
-    text = "".join(text_in(part, "text") for part in parts if part.get("type") == "text")
+    text = "".join(get_text(part, "text") for part in parts if part.get("type") == "text")
     thoughts = [part for part in parts if part.get("type") == "thinking"]
     if parts and not any(part.get("type") in ("text", "thinking", "reasoning") for part in parts):
-        raise Malformed(f"{preview(message)}, expected a part with text as content")
+        raise Malformed(f"{format_preview(message)}, expected a part with text as content")
     return text, "".join(map(_thinking, thoughts)).strip()
 
 
 def _thinking(part: Mapping[str, Json]) -> str:
     if not isinstance(part.get("thinking"), list):
-        return text_in(part, "thinking")
-    return "".join(text_in(piece, "text") for piece in get_objects(part, "thinking"))
+        return get_text(part, "thinking")
+    return "".join(get_text(piece, "text") for piece in get_objects(part, "thinking"))
 
 
 def _thoughts_beside(message: Mapping[str, object]) -> str:

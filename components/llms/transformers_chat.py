@@ -9,13 +9,13 @@ from components.errors import ComponentError
 from components.fields import code_metadata, runtime_only
 from components.llms.sampling import sampling_problems
 from components.pretrained.batches import batch_tokens_problems
-from components.pretrained.causal_model import PACKAGES, CausalModel, Drawing, GeneratedText, ModelPrompt
+from components.pretrained.causal_model import PACKAGES, CausalModel, GeneratedText, ModelPrompt, SamplingSettings
 from components.pretrained.chat_template import apply_template, missing_template, template_problems
 from components.pretrained.dtype import Dtype
 from components.pretrained.model_folder import (
-    folder_hash,
+    hash_folder,
     local_folder,
-    missing_packages,
+    missing_package_errors,
     model_problems,
     tokenizer_problems,
 )
@@ -64,7 +64,7 @@ class TransformersChat:
         template, and numbers out of range.
         """
         packages = (*PACKAGES, "peft") if self.adapter else PACKAGES
-        problems = [str(error) for error in missing_packages(packages, "llm=transformers")]
+        problems = [str(error) for error in missing_package_errors(packages, "llm=transformers")]
         of_model = model_problems(self.model, self.revision) or tokenizer_problems(self.model)
         problems += of_model or ([] if problems else template_problems(self.model, self.chat_template))
         problems += sampling_problems(self)
@@ -82,7 +82,7 @@ class TransformersChat:
 
         Raises ComponentError if a folder does not exist.
         """
-        hashes = [folder_hash(self.model), *([folder_hash(self.adapter, is_adapter=True)] if self.adapter else [])]
+        hashes = [hash_folder(self.model), *([hash_folder(self.adapter, is_adapter=True)] if self.adapter else [])]
         return " ".join(filter(None, hashes))
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
@@ -102,7 +102,7 @@ class TransformersChat:
                 yield prompt
             else:
                 fitting.append((request, prompt))
-        drawing = Drawing(self.temperature, self.top_p, self.max_new_tokens, self.stop)
+        drawing = SamplingSettings(self.temperature, self.top_p, self.max_new_tokens, self.stop)
         started = time.perf_counter()
         for batch in causal.write([prompt for _, prompt in fitting], drawing, self.batch_tokens):
             latency_s = (time.perf_counter() - started) / len(batch)

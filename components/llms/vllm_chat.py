@@ -12,7 +12,7 @@ from components.fields import runtime_only
 from components.llms.openai_chat import OpenAIChat
 from components.llms.sampling import sampling_problems
 from components.openai_server.managed_servers import LOG, ensure_server
-from components.pretrained.model_folder import folder_hash, local_folder, model_problems
+from components.pretrained.model_folder import hash_folder, local_folder, model_problems
 from components.protocols import AnswersFrom
 from components.records import Answer, Request
 
@@ -79,7 +79,7 @@ class VllmChat:
         Raises ComponentError if a folder does not exist.
         """
         return " ".join(
-            filter(None, [folder_hash(self.model), self.adapter and folder_hash(self.adapter, is_adapter=True)])
+            filter(None, [hash_folder(self.model), self.adapter and hash_folder(self.adapter, is_adapter=True)])
         )
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:

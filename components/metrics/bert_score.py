@@ -15,7 +15,13 @@ from components.means import combine_mean
 from components.metrics.text_pairs import Pair, best_text_over_references
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import has_safetensors
-from components.pretrained.model_folder import folder_hash, loading, missing_packages, model_problems, torch_device
+from components.pretrained.model_folder import (
+    explain_load_errors,
+    hash_folder,
+    missing_package_errors,
+    model_problems,
+    torch_device,
+)
 from components.protocols import TextForm
 from components.records import Sample, Scores, TextsWithUnits
 
@@ -61,7 +67,7 @@ class BertScore:
 
     def check(self) -> list[str]:
         """Return an error message for missing packages, an invalid model, or numbers below 1."""
-        problems = [str(error) for error in missing_packages(_PACKAGES, _NEEDED_BY)]
+        problems = [str(error) for error in missing_package_errors(_PACKAGES, _NEEDED_BY)]
         problems += model_problems(self.model, self.revision)
         return problems + too_small(self, num_layers=1, batch_size=1)
 
@@ -71,7 +77,7 @@ class BertScore:
 
         Raises ComponentError if the folder does not exist.
         """
-        return folder_hash(self.model)
+        return hash_folder(self.model)
 
     def score_answers(
         self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
@@ -125,12 +131,12 @@ def _load(model: str, revision: str, num_layers: int, device: str) -> _Encoder:
     BERTScorer would load it by name alone: without a revision, with pickled weights, and as a T5 model if its path
     contains "t5".
     """
-    if missing := missing_packages(_PACKAGES, _NEEDED_BY):
+    if missing := missing_package_errors(_PACKAGES, _NEEDED_BY):
         raise missing[0]
     from transformers import AutoModel, AutoTokenizer
 
     pinned = {"revision": revision or None, "trust_remote_code": False}
-    with loading(model, revision) as name:
+    with explain_load_errors(model, revision) as name:
         tokenizer = AutoTokenizer.from_pretrained(name, **pinned)
         network = AutoModel.from_pretrained(name, use_safetensors=has_safetensors(model, revision), **pinned)
     layers = getattr(getattr(network, "encoder", None), "layer", None)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from components.errors import ComponentError
 from components.means import combine_mean, mean_scores
-from components.metrics.gold_spans import Span, gold_positions, gold_spans, n_characters, n_common_characters
+from components.metrics.gold_spans import Span, count_common_characters, gold_positions, gold_spans, n_characters
 from components.records import Documents, PassagePlaces, Sample, Scores, ScoreState
 from components.text.citations import Statement, statements
 
@@ -76,5 +76,5 @@ def _recall(stated: Sequence[Statement], right: set[int]) -> float:
 
 
 def _holds(passage: PassagePlaces, unit: Span) -> bool:
-    n_common = n_common_characters([unit], [*passage.own, *passage.copied])
+    n_common = count_common_characters([unit], [*passage.own, *passage.copied])
     return n_common > 0 and n_common >= _ENOUGH * min(n_characters([unit]), n_characters(passage.own))

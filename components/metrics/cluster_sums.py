@@ -47,7 +47,7 @@ class ClusterSums:
         return self.sums[self.first[subset] : self.first[subset] + self.n[subset]]
 
 
-def cluster_sums(statistics: Values, subsets: Sequence[Rows], clusters: NDArray[np.int64] | None) -> ClusterSums:
+def sum_by_cluster(statistics: Values, subsets: Sequence[Rows], clusters: NDArray[np.int64] | None) -> ClusterSums:
     """Sum `statistics`, float64[n_samples, width], over `clusters`, int64[n_samples]. None makes every sample a
     cluster.
     """
@@ -67,7 +67,7 @@ def cluster_sums(statistics: Values, subsets: Sequence[Rows], clusters: NDArray[
     return ClusterSums(_exactly_summable(sums, first, n), subset[starts], cluster[starts], first, n)
 
 
-def exactly_summable(values: Values) -> Values:
+def round_for_exact_sums(values: Values) -> Values:
     """Return rows, float64[n, n_values], rounded so that sums of n_values values of a row are exact in any order.
 
     The sums may repeat values.

@@ -87,6 +87,6 @@ class _RecentDraws:
 _recent = _RecentDraws()
 
 
-def cached_draws(n: int, n_resamples: int, seed: tuple[int, ...]) -> Draws:
+def get_draws(n: int, n_resamples: int, seed: tuple[int, ...]) -> Draws:
     """Return the resamples of n rows. Each process caches the most recently used resamples, up to 64 MB."""
     return _recent.get(n, n_resamples, seed)

@@ -41,13 +41,13 @@ def needed_spans(
             if not unit.one_of:
                 needed.append(span)
                 continue
-            share = n_common_characters([span], chunks) / max(n_characters([span]), 1)
+            share = count_common_characters([span], chunks) / max(n_characters([span]), 1)
             if unit.one_of not in best or share > best[unit.one_of][0]:
                 best[unit.one_of] = share, span
     return [*needed, *(span for _, span in best.values())]
 
 
-def n_common_characters(spans: Sequence[Span], others: Sequence[Span]) -> int:
+def count_common_characters(spans: Sequence[Span], others: Sequence[Span]) -> int:
     """Return the number of characters in both unions of spans: |A and B| = |A| + |B| - |A or B|."""
     return n_characters(spans) + n_characters(others) - n_characters([*spans, *others])
 

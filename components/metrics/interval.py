@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from components.clusters import Groups
 from components.errors import ComponentError
 from components.fields import added_later
-from components.metrics.cluster_sums import ResultGroups, Rows, Values, cluster_sums, exactly_summable
-from components.metrics.draws import Draws, cached_draws
+from components.metrics.cluster_sums import ResultGroups, Rows, Values, round_for_exact_sums, sum_by_cluster
+from components.metrics.draws import Draws, get_draws
 from components.metrics.quantiles import quantiles
-from components.metrics.share_bounds import compute_bounds, unseen_variance, wilson
-from components.metrics.spread import Combine, Spread, spread
+from components.metrics.share_bounds import compute_bounds, unseen_variance, wilson_bounds
+from components.metrics.spread import Combine, Spread, compute_spread
 from components.records import Interval, IntervalMethod
 
 MIN_CLUSTERS = 5
@@ -73,7 +73,8 @@ class Intervals:
     The draws depend only on `seed` and the number of clusters, and sums are exact. Equal statistics therefore give
     equal bytes with any other columns and any number of threads. The time of the bootstrap grows with n_resamples *
     n_clusters.
-    Source: Efron & Tibshirani 1993, "An Introduction to the Bootstrap", 12.5; the sources of `spread` and `wilson`.
+    Source: Efron & Tibshirani 1993, "An Introduction to the Bootstrap", 12.5; the sources of `compute_spread`
+    and `wilson_bounds`.
     """
 
     n_resamples: int = 10_000
@@ -130,7 +131,7 @@ class Intervals:
         if not columns:
             return []
         stacked, placed = _stack(columns)
-        results = ResultGroups(cluster_sums(stacked, subsets, clusters), joined=joined)
+        results = ResultGroups(sum_by_cluster(stacked, subsets, clusters), joined=joined)
         return [self._intervals(results, column) for column in placed]
 
     def _intervals(self, results: ResultGroups, column: _MetricColumns) -> list[Interval]:
@@ -139,24 +140,24 @@ class Intervals:
 
         rows = results.table.sums
         sums, sizes = rows[:, column.statistics], rows[:, column.sizes]
-        estimate = spread(results, sums, sizes, column.combine)
+        estimate = compute_spread(results, sums, sizes, column.combine)
         quantile = stdtrit(estimate.degrees, (1 + self.confidence) / 2)
         variance = estimate.variance + unseen_variance(estimate) if column.is_share else estimate.variance
         low, high = compute_bounds(estimate.value, quantile * np.sqrt(variance), is_share=column.is_share)
         is_zero_one = results.n_clusters(rows[:, column.fractions] > 0) == 0
         if is_zero_one.any():
-            bounds = wilson(results, estimate, sums[:, 0], sizes, quantile)
+            bounds = wilson_bounds(results, estimate, sums[:, 0], sizes, quantile)
             low, high = (np.where(is_zero_one, bound, other) for bound, other in zip(bounds, (low, high), strict=True))
         is_unbounded = column.is_mean and not column.is_share and not results.are_joined
-        is_drawn = (estimate.n_clusters >= MIN_CLUSTERS) & (estimate.variance > 0) & is_unbounded
-        if is_drawn.any():
-            below, above = self._distances(results, column, np.flatnonzero(is_drawn))
-            value, error = estimate.value[is_drawn], np.sqrt(estimate.variance[is_drawn])
-            low[is_drawn] = np.fmin(low[is_drawn], value - above * error)
-            high[is_drawn] = np.fmax(high[is_drawn], value - below * error)
+        uses_bootstrap = (estimate.n_clusters >= MIN_CLUSTERS) & (estimate.variance > 0) & is_unbounded
+        if uses_bootstrap.any():
+            below, above = self._distances(results, column, np.flatnonzero(uses_bootstrap))
+            value, error = estimate.value[uses_bootstrap], np.sqrt(estimate.variance[uses_bootstrap])
+            low[uses_bootstrap] = np.fmin(low[uses_bootstrap], value - above * error)
+            high[uses_bootstrap] = np.fmax(high[uses_bootstrap], value - below * error)
         methods = [
             IntervalMethod.WILSON if zero_one else IntervalMethod.BOOTSTRAP if bootstrap else IntervalMethod.T
-            for zero_one, bootstrap in zip(is_zero_one.tolist(), is_drawn.tolist(), strict=True)
+            for zero_one, bootstrap in zip(is_zero_one.tolist(), uses_bootstrap.tolist(), strict=True)
         ]
         return _as_records(estimate, low, high, methods)
 
@@ -172,7 +173,7 @@ class Intervals:
         below, above = np.empty(len(subsets)), np.empty(len(subsets))
         for positions in self._group_by_length(results.table.n[subsets]):
             rows = np.stack([results.table.rows_of(subsets[position])[:, column.statistics] for position in positions])
-            distances = _studentize(rows, cached_draws(rows.shape[1], self.n_resamples, (self.seed,)))
+            distances = _studentize(rows, get_draws(rows.shape[1], self.n_resamples, (self.seed,)))
             below[positions], above[positions] = quantiles(distances, (tail, 1 - tail)).T
         return below, above
 
@@ -196,7 +197,7 @@ def _studentize(rows: Values, draws: Draws) -> Values:
     residuals = sums - mean * sizes  # about 0, so that squares do not cancel
     products = np.stack([residuals, sizes, residuals**2, residuals * sizes, sizes**2], axis=1)
     n_subsets, width, n_rows = products.shape
-    exact = exactly_summable(products.reshape(n_subsets * width, n_rows))
+    exact = round_for_exact_sums(products.reshape(n_subsets * width, n_rows))
     resampled = draws.sums(exact).reshape(n_subsets, width, -1)
     residual, size, squares, both, squared_sizes = resampled.transpose(1, 0, 2)
     with np.errstate(invalid="ignore", divide="ignore"):

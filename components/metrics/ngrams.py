@@ -43,7 +43,7 @@ def count_matches(
     return np.bincount(_texts(answer_keys[is_common], n_texts), weights=common, minlength=len(answers)).astype(np.int64)
 
 
-def distinct_ngrams(answers: Units, references: Units, n: int) -> DistinctNgrams:
+def count_distinct_ngrams(answers: Units, references: Units, n: int) -> DistinctNgrams:
     """Return the numbers of distinct n-grams of answer i and reference i."""
     n_texts = len(answers)
     (answer_keys, _), (reference_keys, _) = (_count(_keys(units, n, n_texts)) for units in (answers, references))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from components.errors import ComponentError
 from components.means import combine_mean, mean_scores
-from components.metrics.gold_spans import Span, gold_positions, n_characters, n_common_characters, needed_spans
+from components.metrics.gold_spans import Span, count_common_characters, gold_positions, n_characters, needed_spans
 from components.records import Context, Documents, Sample, Scores, ScoreState
 
 
@@ -59,4 +59,4 @@ class PassageCoverage:
 
 def _coverage(gold: Sequence[Span], chunks: Sequence[Span]) -> float | ScoreState:
     n_gold = n_characters(gold)
-    return n_common_characters(gold, chunks) / n_gold if n_gold else ScoreState.NO_GOLD
+    return count_common_characters(gold, chunks) / n_gold if n_gold else ScoreState.NO_GOLD

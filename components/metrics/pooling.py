@@ -45,7 +45,7 @@ class Fields(NamedTuple):
     n_clusters: Values
 
 
-class Pooled(NamedTuple):
+class PooledEstimates(NamedTuple):
     """Estimates of the matrix fields with their standard errors, float64[n_fields]."""
 
     value: Values
@@ -66,7 +66,7 @@ class _System(NamedTuple):
     effects: Values
 
 
-def pool(fields: Fields) -> Pooled | None:
+def pool_fields(fields: Fields) -> PooledEstimates | None:
     """Return the pooled estimates of the matrix fields, or None if there are too few data.
 
     The data are too few with fewer than two topics, two tasks or six matrix fields, with too few matrix fields of
@@ -82,7 +82,7 @@ def pool(fields: Fields) -> Pooled | None:
     expected = _expected_values(fields, system.effects)
     value = expected + signal * (fields.value - expected)
     variance = signal * noise + (1 - signal) ** 2 * _expected_variance(fields, system.inverse)
-    return Pooled(value, np.sqrt(variance))
+    return PooledEstimates(value, np.sqrt(variance))
 
 
 def _noise(fields: Fields) -> Values | None:

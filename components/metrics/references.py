@@ -37,7 +37,7 @@ def pair_units(samples: Sequence[Sample], answers: TextsWithUnits, references: T
             "score_answers: got texts without units. A metric that reads units must declare a `form` that has them"
         )
     rows = np.flatnonzero(np.diff(references.units.offsets) > 0)
-    sample = owners(samples)[rows]
+    sample = reference_owners(samples)[rows]
     return Pairs(sample, select_units(answers.units, sample), select_units(references.units, rows))
 
 
@@ -62,7 +62,7 @@ def best_pair_scores(sample: NDArray[np.int64], values: NDArray[np.float64], n_s
     return mean_scores([ScoreState.NOT_APPLICABLE if value == -np.inf else value for value in best.tolist()])
 
 
-def owners(samples: Sequence[Sample]) -> NDArray[np.int64]:
+def reference_owners(samples: Sequence[Sample]) -> NDArray[np.int64]:
     """Return the position of each reference's sample, int64[n_references], for the references of all samples in
     sequence.
     """

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from components.means import combine_mean
 from components.metrics.lcs import lcs_lengths
-from components.metrics.ngrams import distinct_ngrams
+from components.metrics.ngrams import count_distinct_ngrams
 from components.metrics.references import best_pair_scores, pair_units
 from components.protocols import TextForm, Tokenizer
 from components.records import Sample, Scores, TextsWithUnits, Units
@@ -59,7 +59,7 @@ class RougeOmniEval:
 
 
 def _ngram_f1(answers: Units, references: Units, n: int) -> NDArray[np.float64]:
-    return _f1(*distinct_ngrams(answers, references, n))
+    return _f1(*count_distinct_ngrams(answers, references, n))
 
 
 def _lcs_f1(answers: Units, references: Units) -> NDArray[np.float64]:

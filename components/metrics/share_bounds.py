@@ -36,7 +36,7 @@ def score_bounds(share: Values, spread: Values) -> tuple[Values, Values]:
     return np.fmax(centre - half, 0.0), np.fmin(centre + half, 1.0)
 
 
-def wilson(
+def wilson_bounds(
     results: ResultGroups, estimate: Spread, ones: Values, sizes: Values, quantile: Values
 ) -> tuple[Values, Values]:
     """Return low and high of Wilson's score interval with the effective number of samples, float64[n_results].

@@ -34,7 +34,7 @@ class Spread(NamedTuple):
     n_differing: Values
 
 
-def spread(results: ResultGroups, sums: Values, sizes: Values, combine: Combine) -> Spread:
+def compute_spread(results: ResultGroups, sums: Values, sizes: Values, combine: Combine) -> Spread:
     """Return the spread of a metric from its columns of the table.
 
     `sums` float64[n_rows, d] are the metric's statistics, and `sizes` float64[n_rows] the number of samples that count

@@ -13,7 +13,13 @@ from components.means import combine_mean
 from components.metrics.text_pairs import Pair, best_text_over_references
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import sentence_transformers_options
-from components.pretrained.model_folder import folder_hash, loading, missing_packages, model_problems, torch_device
+from components.pretrained.model_folder import (
+    explain_load_errors,
+    hash_folder,
+    missing_package_errors,
+    model_problems,
+    torch_device,
+)
 from components.protocols import TextForm
 from components.records import Sample, Scores, TextsWithUnits
 
@@ -63,7 +69,7 @@ class Text2VecSimilarity:
 
     def check(self) -> list[str]:
         """Return an error message for missing packages, an invalid model, or a batch size below 1."""
-        problems = [str(error) for error in missing_packages(_PACKAGES, f"the metric {_NAME}")]
+        problems = [str(error) for error in missing_package_errors(_PACKAGES, f"the metric {_NAME}")]
         problems += model_problems(self.model, self.revision)
         if self.batch_size < 1:
             problems.append(f"batch_size: got {self.batch_size}, expected at least 1")
@@ -75,7 +81,7 @@ class Text2VecSimilarity:
 
         Raises ComponentError if the folder does not exist.
         """
-        return folder_hash(self.model)
+        return hash_folder(self.model)
 
     def score_answers(
         self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
@@ -101,11 +107,11 @@ class Text2VecSimilarity:
 @load_once
 def _load(model: str, revision: str, device: str) -> "SentenceTransformer":
     """Load the model once per process."""
-    if missing := missing_packages(_PACKAGES, f"the metric {_NAME}"):
+    if missing := missing_package_errors(_PACKAGES, f"the metric {_NAME}"):
         raise missing[0]
     from sentence_transformers import SentenceTransformer
 
-    with loading(model, revision) as name:
+    with explain_load_errors(model, revision) as name:
         encoder = SentenceTransformer(
             name,
             device="cpu",

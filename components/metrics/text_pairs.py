@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from components.metrics.references import best_pair_scores, owners, require_texts
+from components.metrics.references import best_pair_scores, reference_owners, require_texts
 from components.records import Sample, Scores, TextsWithUnits
 
 Pair = tuple[str, str]
@@ -26,7 +26,7 @@ def best_text_over_references(
     """
     require_texts(samples, answers, references)
     rows = [row for row, reference in enumerate(references.texts) if reference.strip()]
-    sample = owners(samples)[rows]
+    sample = reference_owners(samples)[rows]
     pairs = [(answers.texts[i], references.texts[row]) for i, row in zip(sample.tolist(), rows, strict=True)]
     written = [number for number, (answer, _) in enumerate(pairs) if answer.strip()]
     values = np.zeros(len(pairs), dtype=np.float64)

@@ -11,7 +11,7 @@ from components.encodings import MultiEncodings
 from components.fields import code_metadata, runtime_only
 from components.pretrained.batches import batch_tokens_problems
 from components.pretrained.dtype import Dtype
-from components.pretrained.model_folder import checkpoint_problems, folder_hash
+from components.pretrained.model_folder import checkpoint_problems, hash_folder
 from components.pretrained.multi_vector_files import count_side_tokens, side_prompt, vector_dimensions
 from components.pretrained.multi_vector_model import MultiVectorModel
 from components.pretrained.sentence_encoder import PACKAGES, Side
@@ -64,7 +64,7 @@ class MultiVectorTextEncoder:
 
         Raises ComponentError if the folder does not exist.
         """
-        return folder_hash(self.model)
+        return hash_folder(self.model)
 
     def token_limit(self) -> int | None:
         """Return the maximum number of tokens of a chunk, None if it is unknown.

@@ -37,8 +37,8 @@ class AccountRefusals:
 
     @property
     def safe_limit(self) -> float:
-        """`limit` without a test of a number at which a request was refused. A request that was refused waits for room
-        below it. Sent as a test, it would be refused again and again while new requests are answered.
+        """`limit`, but always below the number at which a request was refused. Requests that were refused obey it: as a
+        test of a higher number, one could be refused again and again while new requests are answered.
         """
         return max(1.0, min(self._limit, self._too_many - 1))
 

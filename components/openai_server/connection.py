@@ -31,7 +31,7 @@ from components.openai_server.errors import (
     Untrusted,
     readable_text,
 )
-from components.openai_server.origin import MAX_REDIRECTS, REDIRECTS, next_address
+from components.openai_server.origin import MAX_REDIRECTS, REDIRECTS, resolve_redirect
 from components.openai_server.reading import parse_body
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class Connection:
                 self._has_replied = True
                 if location is None:
                     return reply, await read_body(reply, max_bytes)
-                address = next_address(address, reply.status, location)
+                address = resolve_redirect(address, reply.status, location)
         raise Redirected(reply.status, f"redirects more than {MAX_REDIRECTS} times. Check the path of base_url.")
 
     async def _is_encrypted(self) -> bool:

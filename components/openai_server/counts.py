@@ -10,7 +10,7 @@ Path = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class CountedAt:
+class TokenCountPaths:
     """Fields of a server's replies that hold token counts. A reply without any of `marks` comes from a proxy, not from
     a model.
 
@@ -54,7 +54,7 @@ class CountedAt:
         return Tokens(n_prompt, n_completion + self.thoughts(reply), min(n_cached, n_prompt))
 
 
-AS_OPENAI = CountedAt(
+AS_OPENAI = TokenCountPaths(
     frozenset({"choices", "data", "results", "usage"}),
     ("usage", "prompt_tokens"),
     ("usage", "completion_tokens"),

@@ -33,10 +33,10 @@ _TEMPORARY = (408, 409, 424, 425, 429, 498)
 """Statuses that a later attempt may not have. Servers of Hugging Face send 424 if a generation failed, and Groq sends
 498 if its flexible capacity is used up.
 """
-_FOR_ALL = (401, 402, 403, 404, 407)
+_STATUSES_FOR_ALL_REQUESTS = (401, 402, 403, 404, 407)
 _RETRY_DELAY = re.compile(r"""['"]retryDelay['"]:\s*['"](\d{1,6}(?:\.\d{1,9})?)s['"]""")
 _SHOWN_CHARACTERS = 300
-_SHOWN_OF_REPLY = 200
+_SHOWN_REPLY_CHARACTERS = 200
 _READ_CHARACTERS = 20_000
 """Maximum number of characters to mask. The text is shortened only after masking."""
 
@@ -102,7 +102,7 @@ class Malformed(Exception):
     """
 
     def __init__(self, message: str) -> None:
-        super().__init__(shorten_masked(message[:_READ_CHARACTERS], _SHOWN_OF_REPLY))
+        super().__init__(shorten_masked(message[:_READ_CHARACTERS], _SHOWN_REPLY_CHARACTERS))
 
 
 class WebPage(Malformed):
@@ -138,7 +138,7 @@ def is_rate_limit(error: Exception) -> bool:
 def affects_all_requests(error: Exception) -> bool:
     """Return True if every request would fail equally: a rejected key, an unknown model, a used-up quota, no server."""
     if isinstance(error, HttpError):
-        return error.status in _FOR_ALL or isinstance(error, Redirected) or _is_quota_used_up(error)
+        return error.status in _STATUSES_FOR_ALL_REQUESTS or isinstance(error, Redirected) or _is_quota_used_up(error)
     return isinstance(error, Unreachable)
 
 
@@ -198,7 +198,7 @@ _BUDGET_USED_UP = ("budget has been exceeded",)
 """Parts of messages of a router whose budget is used up: LiteLLM's has status 400."""
 
 
-def preview(value: object) -> str:
+def format_preview(value: object) -> str:
     """Return the beginning of a reply, or of a part of it, for a message. It is masked before it is cut."""
     if isinstance(value, bytes):
         value = readable_text(value[:_READ_CHARACTERS])
@@ -282,7 +282,7 @@ def _extract_message(body: object) -> str:
     """Return the message of an error body, which servers put under different names, or else the whole body."""
     if isinstance(body, dict):
         body = body.get("message") or body.get("detail") or body
-    return preview(body or "empty reply")
+    return format_preview(body or "empty reply")
 
 
 def _is_quota_used_up(error: HttpError) -> bool:

@@ -66,8 +66,8 @@ class Tokens:
         )
 
 
-def n_tokens_at_most(n_bytes: int) -> int:
-    """Return an estimate of the tokens of `n_bytes` bytes of UTF-8, above the number in usual texts.
+def estimate_max_tokens(n_bytes: int) -> int:
+    """Return an upper estimate of the tokens in `n_bytes` bytes of UTF-8. Usual texts have fewer.
 
     An English token has more than three bytes. A Chinese character has three, and is seldom more than one token.
     """

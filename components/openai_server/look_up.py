@@ -6,7 +6,7 @@ from urllib.error import URLError
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
 from components.openai_server.errors import Redirected
-from components.openai_server.origin import next_address
+from components.openai_server.origin import resolve_redirect
 from components.secrets.mask import mask_text
 
 _MAX_BYTES = 16 << 20
@@ -20,17 +20,17 @@ class _SameOriginRedirects(HTTPRedirectHandler):
     def redirect_request(
         self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> Request | None:
-        next_address(req.full_url, 302 if code == 303 else code, newurl)
+        resolve_redirect(req.full_url, 302 if code == 303 else code, newurl)
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
-def look_up(address: str, timeout_s: float, *, by_proxy: bool = True) -> bytes:
+def fetch_body(address: str, timeout_s: float, *, uses_proxy: bool = True) -> bytes:
     """Return the body at an HTTP address, at most 16 MiB.
 
-    `by_proxy` is False for a server on this machine. Raises LookUpFailed if the server does not answer, sends more, or
+    `uses_proxy` is False for a server on this machine. Raises LookUpFailed if the server does not answer, sends more, or
     redirects to another server.
     """
-    proxies = [] if by_proxy else [ProxyHandler({})]
+    proxies = [] if uses_proxy else [ProxyHandler({})]
     try:
         with build_opener(_SameOriginRedirects, *proxies).open(address, timeout=timeout_s) as reply:
             body: bytes = reply.read(_MAX_BYTES + 1)

@@ -19,7 +19,7 @@ from typing import IO
 from filelock import FileLock, Timeout
 
 from components.errors import ComponentError
-from components.openai_server.look_up import LookUpFailed, look_up
+from components.openai_server.look_up import LookUpFailed, fetch_body
 from components.secrets.mask import mask_text
 
 log = logging.getLogger(__name__)
@@ -126,7 +126,7 @@ def _start(command: Callable[[int], Sequence[str]], folder: Path, start_timeout_
 
 def _is_healthy(address: str) -> bool:
     try:
-        look_up(f"{address}/health", _HEALTH_TIMEOUT_S, by_proxy=False)
+        fetch_body(f"{address}/health", _HEALTH_TIMEOUT_S, uses_proxy=False)
     except LookUpFailed:
         return False
     return True

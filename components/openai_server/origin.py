@@ -12,7 +12,7 @@ _PORTS = {"http": 80, "https": 443}
 _ASKS_FOR_A_PAGE = 303
 
 
-def next_address(address: str, status: int, location: str) -> str:
+def resolve_redirect(address: str, status: int, location: str) -> str:
     """Return the address that a redirect leads to.
 
     Raises Redirected if its origin (scheme, host or port) differs, if it cannot be parsed, or if the server does not

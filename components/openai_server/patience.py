@@ -13,7 +13,7 @@ _PAUSED_S = 2.0
 
 
 @asynccontextmanager
-async def run_within(seconds: float) -> AsyncIterator[None]:
+async def timeout_ignoring_pauses(seconds: float) -> AsyncIterator[None]:
     """Raise TimeoutError if the context lasts longer than `seconds`, counted from the end of the last pause."""
     loop = asyncio.get_running_loop()
     async with asyncio.timeout(None) as limit:

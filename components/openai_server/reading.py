@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.json_value import Json
-from components.openai_server.errors import Malformed, WebPage, preview
+from components.openai_server.errors import Malformed, WebPage, format_preview
 from components.text.normalize import whole_characters
 
 _MAX_TOKENS = 10**9
@@ -30,7 +30,7 @@ def parse_body(received: bytes) -> Json:
         return _repair_surrogates(value) if "\\u" in text or not text.isascii() else value
     except (ValueError, RecursionError) as error:
         kind = WebPage if received.lstrip().startswith(b"<") else Malformed
-        raise kind(preview(received) or "nothing") from error
+        raise kind(format_preview(received) or "nothing") from error
 
 
 def _repair_surrogates(value: Json) -> Json:
@@ -50,16 +50,16 @@ def read_member(reply: object, *path: str) -> Json:
     value = reply
     for name in path:
         if not isinstance(value, dict):
-            raise Malformed(f"{preview(reply)}, expected {'.'.join(path)} in it")
+            raise Malformed(f"{format_preview(reply)}, expected {'.'.join(path)} in it")
         value = value.get(name)
     return value
 
 
-def text_in(reply: object, *path: str) -> str:
+def get_text(reply: object, *path: str) -> str:
     """Return the string under nested names, "" if it is missing or null. Raises Malformed for other values."""
     value = read_member(reply, *path)
     if value is not None and not isinstance(value, str):
-        raise Malformed(f"{'.'.join(path)} is {preview(value)}, expected a string")
+        raise Malformed(f"{'.'.join(path)} is {format_preview(value)}, expected a string")
     return value or ""
 
 
@@ -71,9 +71,9 @@ def get_objects(reply: object, *path: str) -> list[dict[str, Json]]:
     """
     value = read_member(reply, *path)
     if isinstance(reply, dict) and reply.get("error"):
-        raise Malformed(preview(reply))
+        raise Malformed(format_preview(reply))
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-        raise Malformed(f"{preview(reply)}, expected a list of objects{' as ' if path else ''}{'.'.join(path)}")
+        raise Malformed(f"{format_preview(reply)}, expected a list of objects{' as ' if path else ''}{'.'.join(path)}")
     return value
 
 
@@ -84,14 +84,14 @@ def to_float_array(rows: Sequence[object]) -> NDArray[np.float32]:
     try:
         values = np.array(rows)
     except (OverflowError, RecursionError, TypeError, ValueError) as error:
-        raise Malformed(f"{preview(rows)}, expected rows of numbers of equal length") from error
+        raise Malformed(f"{format_preview(rows)}, expected rows of numbers of equal length") from error
     has_booleans = any(bool in set(map(type, row if isinstance(row, list) else [row])) for row in rows)
     if values.dtype.kind not in "fiu" or has_booleans:  # among numbers, NumPy reads true as 1
-        raise Malformed(f"{preview(rows)}, expected numbers")
+        raise Malformed(f"{format_preview(rows)}, expected numbers")
     with np.errstate(over="ignore"):
         narrow = values.astype(np.float32)
     if not np.isfinite(narrow).all():
-        raise Malformed(f"{preview(rows)}, expected finite numbers")
+        raise Malformed(f"{format_preview(rows)}, expected finite numbers")
     return narrow
 
 
@@ -105,7 +105,7 @@ def in_order(items: list[dict[str, Json]], n_expected: int, *, without_indexes: 
     indexes = [item.get("index", 0) for item in items]
     are_numbers = all(isinstance(index, int | float) and not isinstance(index, bool) for index in indexes)
     if not are_numbers or sorted(indexes) != list(range(n_expected)):
-        raise Malformed(f"results with indexes {preview(indexes)}, expected 0 to {n_expected - 1}, each once")
+        raise Malformed(f"results with indexes {format_preview(indexes)}, expected 0 to {n_expected - 1}, each once")
     return [item for _, item in sorted(zip(indexes, items, strict=True), key=lambda pair: pair[0])]
 
 
@@ -114,10 +114,10 @@ def read_count(reply: object, *path: str) -> int | None:
     value = reply
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
-    return as_count(value)
+    return parse_count(value)
 
 
-def as_count(value: object) -> int | None:
+def parse_count(value: object) -> int | None:
     """Return a value that is a number of tokens. Return None for other values: strings, booleans, negative numbers,
     and numbers beyond any request.
     """

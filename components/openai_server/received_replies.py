@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import ComponentError
-from components.openai_server.server import Failed, Server
+from components.openai_server.server import FailedCall, Server
 from components.openai_server.session import NotSent, Session
 
 Item = TypeVar("Item")
@@ -73,7 +73,7 @@ def request_all(
     This function is for callers that need all results. After a request has failed permanently, it sends no further
     requests, but still yields the results of the open ones. It then raises ComponentError, with `who` as its subject.
     """
-    failed: Failed | None = None
+    failed: FailedCall | None = None
 
     async def send_unless_failed(session: Session, item: Item) -> Result:
         if failed:
@@ -82,7 +82,7 @@ def request_all(
 
     with closing(server.call(path, items, send_unless_failed)) as outcomes:
         for item, outcome in outcomes:
-            if isinstance(outcome, Failed):
+            if isinstance(outcome, FailedCall):
                 failed = failed or outcome
             else:
                 yield item, outcome

@@ -23,7 +23,7 @@ _ADVICE = {
     "lower its concurrency or run.workers.",
     ErrorClass.CONNECTION: "If the server is overloaded, lower the concurrency of {0}. If it moved, correct base_url.",
 }
-_OF_BATCHES = frozenset({"the embedder", "the reranker"})
+_BATCHING_COMPONENTS = frozenset({"the embedder", "the reranker"})
 """Groups whose requests hold `batch_size` texts."""
 
 _OTHERWISE = "If this continues, see the server's log. max_retries and backoff_s of {0} control the retries."
@@ -94,7 +94,7 @@ class RetryReport:
             advice = _ADVICE.get(commonest, _OTHERWISE).format(settings)
             if commonest is ErrorClass.RATE_LIMIT and settings == "the retriever":
                 advice = "Lower retriever.concurrency"  # it has no limits per minute
-            if commonest is ErrorClass.TIMEOUT and settings in _OF_BATCHES:
+            if commonest is ErrorClass.TIMEOUT and settings in _BATCHING_COMPONENTS:
                 advice += " or batch_size"
             log.warning("%s", ". ".join([*line, *([concurrency_note] if concurrency_note else []), advice]))
             self._reported_at, self._n_answered = now, 0

@@ -69,7 +69,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
-class Failed:
+class FailedCall:
     """A call that failed permanently: the reason and the class of the failure."""
 
     message: str
@@ -131,7 +131,7 @@ class Server:
 
     def call(
         self, path: str, items: Sequence[Item], send: Callable[[Session, Item], Awaitable[Result]]
-    ) -> Generator[tuple[Item, Result | Failed], None, None]:
+    ) -> Generator[tuple[Item, Result | FailedCall], None, None]:
         """Yield every item with the result of `send` for it, as it arrives.
 
         `send` posts one request and reads its reply. `path` is appended to the base address, e.g. "/chat/completions".
@@ -165,7 +165,7 @@ class Server:
         """Yield the answers of `send`, or why their calls failed, as they arrive. See `call`."""
         with closing(self.call(path, requests, send)) as outcomes:
             for request, outcome in outcomes:
-                yield outcome.answer(request) if isinstance(outcome, Failed) else outcome
+                yield outcome.answer(request) if isinstance(outcome, FailedCall) else outcome
 
     def _connection(self) -> Connection:
         return Connection(self.base_url, self.api_key_env, self.key_scheme)
@@ -178,7 +178,7 @@ class Server:
 
     async def _call(
         self, send: Callable[[Session, Item], Awaitable[Result]], session: Session, item: Item
-    ) -> Result | Failed | BudgetReached | StoreError:
+    ) -> Result | FailedCall | BudgetReached | StoreError:
         """Call `send` for one item, with retries. It returns all failures instead of raising them."""
         breaker = session.breaker
         attempts = _Attempts(self.max_retries, breaker.health.window.refusals)
@@ -189,7 +189,7 @@ class Server:
                 if breaker.stop:
                     return breaker.stop
                 again = " again" if attempts.n_ended else ""
-                return Failed(f"not sent{again}: {breaker.reason}", breaker.error_class)
+                return FailedCall(f"not sent{again}: {breaker.reason}", breaker.error_class)
             except (BudgetReached, StoreError) as stop:
                 breaker.record_stop(stop)
                 return stop
@@ -199,7 +199,7 @@ class Server:
                 if not self._may_retry(error, attempts, breaker):
                     text = self._error_text(error, attempts)
                     breaker.record_failure(error, text)
-                    return Failed(text, classify_error(error))
+                    return FailedCall(text, classify_error(error))
                 if breaker.stop:
                     return breaker.stop
                 wait_s = self._wait_s(error, attempts, session)

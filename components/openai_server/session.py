@@ -11,10 +11,10 @@ from components.json_value import Json
 from components.openai_server.body import MAX_BYTES
 from components.openai_server.breaker import Breaker
 from components.openai_server.connection import Connection
-from components.openai_server.counts import AS_OPENAI, CountedAt
+from components.openai_server.counts import AS_OPENAI, TokenCountPaths
 from components.openai_server.errors import HttpError, Unreachable, WebPage, is_rate_limit, is_too_slow, retry_after_s
-from components.openai_server.limiter import Account, Attempt, Limiter, Tokens, n_tokens_at_most
-from components.openai_server.patience import run_within
+from components.openai_server.limiter import Account, Attempt, Limiter, Tokens, estimate_max_tokens
+from components.openai_server.patience import timeout_ignoring_pauses
 
 _LOOK_EVERY_S = 0.02
 """Interval between checks for room in the window."""
@@ -52,7 +52,7 @@ class Session:
         body: Mapping[str, object],
         *,
         max_new_tokens: int = 0,
-        counted_at: CountedAt = AS_OPENAI,
+        counted_at: TokenCountPaths = AS_OPENAI,
         max_bytes: int = MAX_BYTES,
     ) -> Reply:
         """Send one attempt as soon as the limiter admits it, and return the reply.
@@ -61,12 +61,12 @@ class Session:
         `errors`, NotSent, BudgetReached, StoreError, and UnicodeEncodeError for text with an unpaired surrogate.
         """
         sent = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
-        attempt = Attempt(self.account, Tokens(n_tokens_at_most(len(sent)), max_new_tokens), self.timeout_s)
+        attempt = Attempt(self.account, Tokens(estimate_max_tokens(len(sent)), max_new_tokens), self.timeout_s)
         n_concurrent = await self._enter(attempt)
         used, was_sent, window = None, True, self.breaker.health.window
         sent_at, started = time.monotonic(), time.perf_counter()
         try:
-            async with run_within(self.timeout_s):
+            async with timeout_ignoring_pauses(self.timeout_s):
                 content = await self.connection.post(self.path, sent, max_bytes)
             used = counted_at.count_used(content, attempt.max_tokens)
             window.record_answer(self.concurrency)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from components.fields import runtime_only
-from components.openai_server.counts import CountedAt
+from components.openai_server.counts import TokenCountPaths
 from components.openai_server.errors import Malformed
 from components.openai_server.limiter import Account
 from components.openai_server.server import Server
@@ -16,7 +16,7 @@ from components.records import Answer, Request
 from components.user_code.passages import BadReply
 
 _EXAMPLE = "http://127.0.0.1:9000/answer"
-_COUNTED_AT = CountedAt(frozenset({"answer"}), ("usage", "prompt_tokens"), ("usage", "completion_tokens"))
+_COUNTED_AT = TokenCountPaths(frozenset({"answer"}), ("usage", "prompt_tokens"), ("usage", "completion_tokens"))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from components.openai_server.reading import as_count
+from components.openai_server.reading import parse_count
 from components.records import Answer, AnswerState, Request
 from components.user_code.passages import BadReply, ReportedPassage, preview, read_fields, read_passages, read_text
 
@@ -54,8 +54,8 @@ def read_reply(value: object, request_id: str, latency_s: float) -> Answer:
         request_id,
         AnswerState.OK,
         json.dumps(stored, ensure_ascii=False),
-        n_prompt_tokens=as_count(usage.get("prompt_tokens")),
-        n_completion_tokens=as_count(usage.get("completion_tokens")),
+        n_prompt_tokens=parse_count(usage.get("prompt_tokens")),
+        n_completion_tokens=parse_count(usage.get("completion_tokens")),
         n_reasoning_tokens=None,
         latency_s=latency_s if seconds is None else seconds,
     )

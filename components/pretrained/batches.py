@@ -25,7 +25,7 @@ def batch_tokens_problems(batch_tokens: int | None) -> list[str]:
     return [f"batch_tokens: got {batch_tokens}, expected at least 1, or null to choose by device"]
 
 
-def length_batches(lengths: ArrayLike, max_padded: int) -> Iterator[NDArray[np.int64]]:
+def batch_by_length(lengths: ArrayLike, max_padded: int) -> Iterator[NDArray[np.int64]]:
     """Yield the positions of each batch, int64[n_rows]. `lengths` is int[n]; there are no batches if it is empty.
 
     The longest texts come first, so that an out-of-memory error occurs early. Texts of equal length keep their order.

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from components.errors import ComponentError
-from components.pretrained.batches import length_batches
-from components.pretrained.dtype import Dtype, cpu_computes
+from components.pretrained.batches import batch_by_length
+from components.pretrained.dtype import Dtype, cpu_supports
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import has_safetensors
-from components.pretrained.model_folder import loading, missing_packages, torch_device
+from components.pretrained.model_folder import explain_load_errors, missing_package_errors, torch_device
 from components.text.thoughts import thought_marks
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PACKAGES = ("torch", "transformers")
-_BATCH_TOKENS_OF_CPUS = 4096
+_CPU_BATCH_TOKENS = 4096
 _MAX_BATCH_TOKENS = 131_072
 """Tokens per batch. On an H200, a model of Qwen2-7B's size writes no faster with more."""
 
@@ -33,7 +33,7 @@ _SHARE_OF_FREE_MEMORY = 0.6
 
 
 @dataclass(frozen=True)
-class Drawing:
+class SamplingSettings:
     """The choice of tokens: the likeliest at temperature 0, else drawn from the likeliest ones that sum to `top_p`."""
 
     temperature: float
@@ -82,7 +82,7 @@ class CausalModel:
         return int(positions or tokenizer.model_max_length)
 
     def write(
-        self, prompts: Sequence[ModelPrompt], drawing: Drawing, batch_tokens: int | None
+        self, prompts: Sequence[ModelPrompt], drawing: SamplingSettings, batch_tokens: int | None
     ) -> Iterator[list[GeneratedText]]:
         """Yield the texts of all prompts batch by batch, the longest prompts first.
 
@@ -94,7 +94,7 @@ class CausalModel:
 
         network = self._network_and_tokenizer[1]
         max_tokens = batch_tokens or max_batch_tokens(network)
-        for rows in length_batches([len(prompt.token_ids) + drawing.max_new_tokens for prompt in prompts], max_tokens):
+        for rows in batch_by_length([len(prompt.token_ids) + drawing.max_new_tokens for prompt in prompts], max_tokens):
             try:
                 yield self._batch([(row, prompts[row]) for row in rows.tolist()], drawing)
             except torch.OutOfMemoryError as error:
@@ -103,7 +103,7 @@ class CausalModel:
                     f"Try {max(max_tokens // 2, 1)} ({str(error).partition('. ')[0]})."
                 ) from error
 
-    def _batch(self, batch: Sequence[tuple[int, ModelPrompt]], drawing: Drawing) -> list[GeneratedText]:
+    def _batch(self, batch: Sequence[tuple[int, ModelPrompt]], drawing: SamplingSettings) -> list[GeneratedText]:
         import torch
 
         tokenizer, network = self._network_and_tokenizer
@@ -116,13 +116,13 @@ class CausalModel:
         ends = _end_token_ids(network, tokenizer)
         processors: list[Any] = [FiniteLogitsCheck(self.model, self.dtype)]
         if drawing.temperature:
-            processors.append(Draw(drawing, [prompt.seed for _, prompt in batch]))
+            processors.append(TokenSampler(drawing, [prompt.seed for _, prompt in batch]))
         with torch.inference_mode():
             written = network.generate(
                 input_ids=ids.to(network.device),
                 attention_mask=mask.to(network.device),
                 max_new_tokens=drawing.max_new_tokens,
-                do_sample=False,  # `Draw` samples row by row
+                do_sample=False,  # `TokenSampler` samples row by row
                 temperature=None,
                 top_p=None,
                 top_k=None,
@@ -143,7 +143,7 @@ class CausalModel:
 
 
 def _written_text(
-    position: int, row: list[int], ends: Sequence[int], tokenizer: Any, drawing: Drawing
+    position: int, row: list[int], ends: Sequence[int], tokenizer: Any, drawing: SamplingSettings
 ) -> GeneratedText:
     n_text = next((index for index, token in enumerate(row) if token in ends), None)
     if n_text is None:  # a stop word ended this row early, and the rest is padding
@@ -197,10 +197,10 @@ class FiniteLogitsCheck:
         return scores
 
 
-class Draw:
+class TokenSampler:
     """A logits processor that samples one token per row, and leaves only that one possible."""
 
-    def __init__(self, drawing: Drawing, seeds: Sequence[str]) -> None:
+    def __init__(self, drawing: SamplingSettings, seeds: Sequence[str]) -> None:
         self._drawing = drawing
         self._randoms = [
             np.random.default_rng(int.from_bytes(hashlib.sha256(seed.encode(errors="surrogatepass")).digest()[:8]))
@@ -229,9 +229,9 @@ def max_batch_tokens(network: Any) -> int:
     import torch
 
     if network.device.type != "cuda":
-        return _BATCH_TOKENS_OF_CPUS
+        return _CPU_BATCH_TOKENS
     fitting = int(_SHARE_OF_FREE_MEMORY * torch.cuda.mem_get_info(network.device)[0] / _bytes_per_token(network))
-    return min(max(fitting, _BATCH_TOKENS_OF_CPUS), _MAX_BATCH_TOKENS)
+    return min(max(fitting, _CPU_BATCH_TOKENS), _MAX_BATCH_TOKENS)
 
 
 def _bytes_per_token(network: Any) -> int:
@@ -247,20 +247,20 @@ def _bytes_per_token(network: Any) -> int:
 @load_once
 def _load(model: str, revision: str, settings: CausalModel) -> tuple[Any, Any]:
     packages = (*PACKAGES, "peft") if settings.adapter else PACKAGES
-    if missing := missing_packages(packages, "a local language model"):
+    if missing := missing_package_errors(packages, "a local language model"):
         raise missing[0]
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     on_device = torch_device(settings.device)
-    if settings.dtype is not Dtype.FLOAT32 and on_device == "cpu" and not cpu_computes(settings.dtype):
+    if settings.dtype is not Dtype.FLOAT32 and on_device == "cpu" and not cpu_supports(settings.dtype):
         log.warning(
             "model %s: this CPU has no instructions for %s, so the model is several times slower. Use dtype=float32",
             model,
             settings.dtype,
         )
     options = {"revision": revision or None, "trust_remote_code": settings.trust_remote_code}
-    with loading(model, revision, trusted=settings.trust_remote_code) as name:
+    with explain_load_errors(model, revision, trusted=settings.trust_remote_code) as name:
         tokenizer = AutoTokenizer.from_pretrained(name, **options)
         network: Any = AutoModelForCausalLM.from_pretrained(
             name,
@@ -272,7 +272,7 @@ def _load(model: str, revision: str, settings: CausalModel) -> tuple[Any, Any]:
     if settings.adapter:
         from peft import PeftModel
 
-        with loading(settings.adapter, "", trusted=settings.trust_remote_code) as folder:
+        with explain_load_errors(settings.adapter, "", trusted=settings.trust_remote_code) as folder:
             network = PeftModel.from_pretrained(network, folder)
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token

@@ -21,7 +21,7 @@ _FLAGS = {
 }
 
 
-def cpu_computes(dtype: Dtype) -> bool:
+def cpu_supports(dtype: Dtype) -> bool:
     """Return True if the CPU has instructions for a data type, or if that is unknown."""
     if dtype is Dtype.FLOAT32 or not _CPUINFO.is_file():
         return True

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import ComponentError
-from components.pretrained.batches import length_batches
+from components.pretrained.batches import batch_by_length
 
 if TYPE_CHECKING:
     import torch
@@ -17,7 +17,7 @@ Features = dict[str, Any]
 """Features of a batch: tensors by name with a row per text, and a few values that all rows share."""
 
 
-def feature_batches(features: Features, batch_tokens: int) -> Iterator[tuple[NDArray[np.int64], Features]]:
+def split_into_batches(features: Features, batch_tokens: int) -> Iterator[tuple[NDArray[np.int64], Features]]:
     """Yield the rows of each batch and their features, without columns that are padding in all rows.
 
     A batch has at most `batch_tokens` tokens including the remaining padding, or a single text. The tokens that expand
@@ -26,7 +26,7 @@ def feature_batches(features: Features, batch_tokens: int) -> Iterator[tuple[NDA
     mask = features["attention_mask"]
     if (expanded := features.get("query_expansion_positions")) is not None:
         mask = mask | expanded
-    for rows in length_batches(mask.sum(dim=1).numpy(), batch_tokens):
+    for rows in batch_by_length(mask.sum(dim=1).numpy(), batch_tokens):
         columns = mask[rows].any(dim=0)
         yield (
             rows,
@@ -86,7 +86,7 @@ def compute_batches(
     import torch
 
     is_padded = "attention_mask" in features
-    batches = feature_batches(features, batch_tokens) if is_padded else [(np.arange(n_rows), features)]
+    batches = split_into_batches(features, batch_tokens) if is_padded else [(np.arange(n_rows), features)]
     outputs, row_blocks = [], []
     with explain_out_of_memory(batch_tokens, encoder.device), torch.inference_mode():
         for rows, batch in batches:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import ComponentError
-from components.pretrained.batches import length_batches, prepare_ahead
+from components.pretrained.batches import batch_by_length, prepare_ahead
 from components.pretrained.features import default_batch_tokens, explain_out_of_memory, on_device
 from components.pretrained.sentence_encoder import SentenceEncoder, load_encoder, pooling_place
 from components.records import Spans
@@ -62,21 +62,21 @@ class LateChunking:
         not finite.
         """
         model = load_encoder(self.encoder.model, self.encoder.revision, self.encoder, device)
-        reader = _Reader(model, self.encoder.model, self.prefix, self.overlap)
+        reader = _WindowReader(model, self.encoder.model, self.prefix, self.overlap)
         batch_tokens = batch_tokens or default_batch_tokens(model.device.type)
         sums, n_tokens = np.zeros((0, 0), dtype=np.float32), np.zeros(len(chunks), dtype=np.int64)
         used = np.unique(chunks.document)
         bounds = np.searchsorted(chunks.document, used), np.searchsorted(chunks.document, used, side="right")
         rows_of = {int(document): slice(*rows) for document, *rows in zip(used, *bounds, strict=True)}
-        groups = length_batches([len(documents[document]) for document in used.tolist()], _GROUP_CHARACTERS)
+        groups = batch_by_length([len(documents[document]) for document in used.tolist()], _GROUP_CHARACTERS)
         for _, windows in prepare_ahead(lambda group: reader.windows(documents, used[group].tolist()), groups):
-            for positions in length_batches([len(window.ids) for window in windows], batch_tokens):
+            for positions in batch_by_length([len(window.ids) for window in windows], batch_tokens):
                 batch = [windows[position] for position in positions.tolist()]
                 with explain_out_of_memory(batch_tokens, model.device):
                     outputs = reader.outputs([window.ids for window in batch])
                     for window, output in zip(batch, outputs, strict=True):
                         rows = rows_of[window.document]
-                        member = _members(window, chunks.start[rows], chunks.end[rows])
+                        member = _mark_chunk_tokens(window, chunks.start[rows], chunks.end[rows])
                         chunk_sums = _sum_vectors(member, output)
                         if not sums.size:
                             sums = np.zeros((len(chunks), chunk_sums.shape[1]), dtype=np.float32)
@@ -86,9 +86,11 @@ class LateChunking:
             return np.zeros((len(chunks), model.get_embedding_dimension() or 0), dtype=np.float32)
         return self._finish(reader, sums, n_tokens)
 
-    def _finish(self, reader: "_Reader", sums: NDArray[np.float32], n_tokens: NDArray[np.int64]) -> NDArray[np.float32]:
+    def _finish(
+        self, reader: "_WindowReader", sums: NDArray[np.float32], n_tokens: NDArray[np.int64]
+    ) -> NDArray[np.float32]:
         means = sums / np.maximum(n_tokens, 1).astype(np.float32)[:, None]
-        vectors = reader.after_pooling(means)
+        vectors = reader.apply_later_modules(means)
         vectors[n_tokens == 0] = 0
         if not np.isfinite(vectors).all():
             raise ComponentError(
@@ -98,7 +100,7 @@ class LateChunking:
         return vectors
 
 
-def _members(window: _Window, start: NDArray[np.integer], end: NDArray[np.integer]) -> NDArray[np.bool_]:
+def _mark_chunk_tokens(window: _Window, start: NDArray[np.integer], end: NDArray[np.integer]) -> NDArray[np.bool_]:
     """Return bool[n_chunks, n_tokens]: the tokens of each chunk, that is, those that share a character with it."""
     shared = np.minimum(window.end, end[:, None]) > np.maximum(window.start, start[:, None])
     return np.asarray(shared)
@@ -112,7 +114,7 @@ def _sum_vectors(member: NDArray[np.bool_], output: "torch.Tensor") -> NDArray[n
     return sums
 
 
-class _Reader:
+class _WindowReader:
     """A loaded model, its tokenizer, and the tokens around each window."""
 
     def __init__(self, model: "SentenceTransformer", name: str, prefix: str, overlap: float) -> None:
@@ -192,7 +194,7 @@ class _Reader:
         first = len(self._before)
         return [output[first : first + len(ids)] for output, ids in zip(outputs, windows, strict=True)]
 
-    def after_pooling(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    def apply_later_modules(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the vectors after the modules that follow the pooling, such as a projection."""
         import torch
 

@@ -9,7 +9,7 @@ from typing import ParamSpec, TypeVar
 
 from components.errors import ComponentError
 from components.loading import loading
-from components.pretrained.model_folder import Stamps, folder_stamps
+from components.pretrained.model_folder import Stamps, read_folder_stamps
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -56,7 +56,7 @@ def load_once(load: Callable[P, T]) -> Callable[P, T]:
 def _read_stamps(*folders: object) -> list[Stamps] | None:
     """Return the stamps of all files; None if a folder was deleted. Models loaded from it stay, others fail to load."""
     try:
-        return [folder_stamps(str(folder or "")) for folder in folders]
+        return [read_folder_stamps(str(folder or "")) for folder in folders]
     except ComponentError:
         return None
 

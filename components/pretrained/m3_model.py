@@ -9,7 +9,7 @@ from components.pretrained.dtype import Dtype
 from components.pretrained.features import Features, max_input_tokens, on_device
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import has_safetensors
-from components.pretrained.model_folder import loading, local_folder, missing_packages, torch_device
+from components.pretrained.model_folder import explain_load_errors, local_folder, missing_package_errors, torch_device
 
 PACKAGES = ("torch", "transformers")
 
@@ -99,7 +99,7 @@ def _keep_largest(
 @load_once
 def load_m3(model: str, revision: str, dtype: Dtype, max_length: int, device: str) -> M3Model:
     """Load the model, once per process. Raises ComponentError if a package is missing or the model cannot be loaded."""
-    if missing := missing_packages(PACKAGES, "the embedder bge-m3-heads"):
+    if missing := missing_package_errors(PACKAGES, "the embedder bge-m3-heads"):
         raise missing[0]
     import torch
     from transformers import AutoModel, AutoTokenizer
@@ -107,7 +107,7 @@ def load_m3(model: str, revision: str, dtype: Dtype, max_length: int, device: st
     resolved_device = torch_device(device)
     pinned = {"revision": revision or None, "trust_remote_code": False}
     number = getattr(torch, dtype.value)
-    with loading(model, revision) as name:
+    with explain_load_errors(model, revision) as name:
         tokenizer = AutoTokenizer.from_pretrained(name, **pinned)
         network = AutoModel.from_pretrained(
             name, use_safetensors=has_safetensors(model, revision), dtype=number, **pinned

@@ -61,7 +61,7 @@ def sentence_transformers_options(model: str, revision: str) -> dict[str, bool]:
 
 
 @cache
-def fetched_folder(model: str, revision: str, patterns: tuple[str, ...]) -> Path:
+def fetch_folder(model: str, revision: str, patterns: tuple[str, ...]) -> Path:
     """Return the folder with the files of a model that match the patterns, downloaded to the hub's cache if necessary.
 
     A local folder is returned as it is. Raises ComponentError if the files cannot be downloaded.

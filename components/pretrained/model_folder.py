@@ -88,16 +88,16 @@ def tokenizer_problems(model: str) -> list[str]:
 def checkpoint_problems(model: str, revision: str, packages: Sequence[str], needed_by: str) -> list[str]:
     """Return error messages about missing packages, and about a model or its tokenizer that cannot be used."""
     problems = model_problems(model, revision) or tokenizer_problems(model)
-    return [*map(str, missing_packages(packages, needed_by)), *problems]
+    return [*map(str, missing_package_errors(packages, needed_by)), *problems]
 
 
-def missing_packages(packages: Sequence[str], needed_by: str, extra: str = "models") -> list[MissingExtraError]:
+def missing_package_errors(packages: Sequence[str], needed_by: str, extra: str = "models") -> list[MissingExtraError]:
     """Return one error about all missing packages of an extra, [] if all are installed. Imports and raises nothing."""
     missing = [name.replace("_", "-") for name in packages if importlib.util.find_spec(name) is None]
     return [MissingExtraError(missing, extra, needed_by)] if missing else []
 
 
-def folder_hash(model: str, *, is_adapter: bool = False) -> str:
+def hash_folder(model: str, *, is_adapter: bool = False) -> str:
     """Return the SHA-256 (hex) of names and contents of a local folder's files except hidden ones; "" for a hub id.
 
     For a folder that contains only an adapter, it covers the folder of the adapter's base too. Not if `is_adapter`:
@@ -117,7 +117,7 @@ def folder_hash(model: str, *, is_adapter: bool = False) -> str:
         return hashlib.sha256(f"{own} {_hash(base, _stamps(base))}".encode()).hexdigest()
 
 
-def folder_stamps(model: str) -> Stamps:
+def read_folder_stamps(model: str) -> Stamps:
     """Return the name, size and time of each of a local folder's files except hidden ones; () for a hub id.
 
     Includes the files of an adapter's base. Raises ComponentError if the folder does not exist.
@@ -198,7 +198,7 @@ def _hash(folder: Path, stamps: Stamps) -> str:
 
 
 @contextmanager
-def loading(model: str, revision: str, *, trusted: bool = False) -> Iterator[str]:
+def explain_load_errors(model: str, revision: str, *, trusted: bool = False) -> Iterator[str]:
     """Yield the name of a network to load. Errors inside become one ComponentError with advice, and so do missing
     weights.
 
@@ -215,9 +215,10 @@ def loading(model: str, revision: str, *, trusted: bool = False) -> Iterator[str
 
 @contextmanager
 def open_model_files(model: str, revision: str, *, trusted: bool = False) -> Iterator[str]:
-    """Yield the name of a model to read its files without loading the network. Raises the errors of `loading`.
+    """Yield the name of a model to read its files without loading the network.
 
-    A model whose own code would have to run without `trusted` is such an error. Nobody is asked.
+    Raises the errors of `explain_load_errors`. A model whose own code would have to run without `trusted` is an error.
+    Nobody is asked.
     """
     from transformers.utils import logging as transformers_logging
 

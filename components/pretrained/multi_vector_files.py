@@ -16,7 +16,7 @@ from components.pretrained.dimensions import text_dimensions
 from components.pretrained.model_files import find_model_folder
 from components.pretrained.sentence_encoder import Side, side_prefix
 from components.pretrained.sparse_routes import first_module
-from components.pretrained.token_limit import count_tokens, is_token, model_json, n_positions, token_limit
+from components.pretrained.token_limit import count_tokens, find_max_positions, is_token, model_json, token_limit
 
 _SETTINGS = "config_sentence_transformers.json"
 _STANFORD_ARCHITECTURE = "HF_ColBERT"
@@ -83,7 +83,7 @@ def side_lengths(model: str, revision: str, side: Side, override: int | None) ->
     Raises ComponentError if the model cannot be reached.
     """
     folder, _ = first_module(model, revision, side)
-    model_limit = n_positions(model, revision, folder) or token_limit(model, revision, folder)
+    model_limit = find_max_positions(model, revision, folder) or token_limit(model, revision, folder)
     settings = _settings(model, revision, folder)
     stated = settings.get(f"{side.value}_length") or token_limit(model, revision, folder)
     expansion = settings.get("query_expansion") if side is Side.QUERY else None

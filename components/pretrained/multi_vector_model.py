@@ -13,19 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import ComponentError
-from components.pretrained.batches import length_batches, prepare_ahead
+from components.pretrained.batches import batch_by_length, prepare_ahead
 from components.pretrained.dtype import Dtype
 from components.pretrained.features import (
     Features,
     default_batch_tokens,
     explain_out_of_memory,
-    feature_batches,
     on_device,
     preprocess,
+    split_into_batches,
 )
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import sentence_transformers_options
-from components.pretrained.model_folder import loading, missing_packages, torch_device
+from components.pretrained.model_folder import explain_load_errors, missing_package_errors, torch_device
 from components.pretrained.multi_vector_files import Lengths, require_token_vectors, side_lengths
 from components.pretrained.sentence_encoder import PACKAGES, Side
 
@@ -69,9 +69,9 @@ class MultiVectorModel:
             return preprocess(encoder, [texts[row] for row in rows.tolist()], prompt=prompt, task=side.value)
 
         vectors_by_row: dict[int, NDArray[np.float16]] = {}
-        windows = length_batches([len(text) for text in texts], _WINDOW_CHARACTERS)
+        windows = batch_by_length([len(text) for text in texts], _WINDOW_CHARACTERS)
         for window, features in prepare_ahead(tokenize, windows):
-            for rows, batch in feature_batches(features, batch_tokens):
+            for rows, batch in split_into_batches(features, batch_tokens):
                 with explain_out_of_memory(batch_tokens, encoder.device):
                     batch_vectors = self._encode(encoder, batch, side)
                 vectors_by_row.update(zip(window[rows].tolist(), batch_vectors, strict=True))
@@ -99,14 +99,14 @@ class MultiVectorModel:
 
 @load_once
 def _load(model: str, revision: str, settings: MultiVectorModel, device: str) -> "MultiVectorEncoder":
-    if missing := missing_packages(PACKAGES, "token vectors"):
+    if missing := missing_package_errors(PACKAGES, "token vectors"):
         raise missing[0]
     require_token_vectors(model, revision)
     import torch
     from sentence_transformers import MultiVectorEncoder
 
     on = torch_device(device)
-    with loading(model, revision, trusted=settings.trust_remote_code) as name:
+    with explain_load_errors(model, revision, trusted=settings.trust_remote_code) as name:
         encoder = MultiVectorEncoder(
             name,
             device="cpu",

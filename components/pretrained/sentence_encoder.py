@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import ComponentError
-from components.pretrained.batches import length_batches, prepare_ahead
+from components.pretrained.batches import batch_by_length, prepare_ahead
 from components.pretrained.dtype import Dtype
 from components.pretrained.features import Features, compute_batches, default_batch_tokens, max_input_tokens, preprocess
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import sentence_transformers_options
-from components.pretrained.model_folder import loading, missing_packages, torch_device
+from components.pretrained.model_folder import explain_load_errors, missing_package_errors, torch_device
 from components.pretrained.token_limit import model_json
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class SentenceEncoder:
             return embedding
 
         vectors = np.zeros((len(texts), encoder.get_embedding_dimension() or 0), dtype=np.float32)
-        windows = length_batches([len(text) for text in texts], _WINDOW_CHARACTERS)
+        windows = batch_by_length([len(text) for text in texts], _WINDOW_CHARACTERS)
         for rows, features in prepare_ahead(tokenize, windows):
             vectors[rows] = compute_batches(features, len(rows), batch_tokens, encoder, embed)
         if not np.isfinite(vectors).all():
@@ -119,13 +119,13 @@ def load_encoder(model: str, revision: str, settings: SentenceEncoder, device: s
 
     Raises ComponentError if a package is missing or the model cannot be loaded.
     """
-    if missing := missing_packages(PACKAGES, "a sentence encoder"):
+    if missing := missing_package_errors(PACKAGES, "a sentence encoder"):
         raise missing[0]
     import torch
     from sentence_transformers import SentenceTransformer
 
     on_device = torch_device(device)
-    with loading(model, revision, trusted=settings.trust_remote_code) as name:
+    with explain_load_errors(model, revision, trusted=settings.trust_remote_code) as name:
         encoder = SentenceTransformer(
             name,
             device="cpu",

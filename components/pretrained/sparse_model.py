@@ -13,20 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import ComponentError
-from components.pretrained.batches import length_batches, prepare_ahead
+from components.pretrained.batches import batch_by_length, prepare_ahead
 from components.pretrained.dtype import Dtype
 from components.pretrained.features import (
     Features,
     default_batch_tokens,
     explain_out_of_memory,
-    feature_batches,
     max_input_tokens,
     on_device,
     preprocess,
+    split_into_batches,
 )
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import sentence_transformers_options
-from components.pretrained.model_folder import loading, missing_packages, torch_device
+from components.pretrained.model_folder import explain_load_errors, missing_package_errors, torch_device
 from components.pretrained.sentence_encoder import PACKAGES, Side
 
 if TYPE_CHECKING:
@@ -70,9 +70,9 @@ class SparseModel:
             return preprocess(encoder, [texts[row] for row in rows.tolist()], prompt=prompt, task=side.value)
 
         weights_by_row: dict[int, Weights] = {}
-        windows = length_batches([len(text) for text in texts], _WINDOW_CHARACTERS)
+        windows = batch_by_length([len(text) for text in texts], _WINDOW_CHARACTERS)
         for window, features in prepare_ahead(tokenize, windows):
-            for rows, batch in feature_batches(features, batch_tokens):
+            for rows, batch in split_into_batches(features, batch_tokens):
                 with explain_out_of_memory(batch_tokens, encoder.device):
                     batch_weights = self._weigh(encoder, batch, side)
                 weights_by_row.update(zip(window[rows].tolist(), batch_weights, strict=True))
@@ -106,13 +106,13 @@ def _suitable_batch_tokens(encoder: "SparseEncoder") -> int:
 
 @load_once
 def _load(model: str, revision: str, settings: SparseModel, device: str) -> "SparseEncoder":
-    if missing := missing_packages(PACKAGES, "learned sparse vectors"):
+    if missing := missing_package_errors(PACKAGES, "learned sparse vectors"):
         raise missing[0]
     import torch
     from sentence_transformers import SparseEncoder
 
     on = torch_device(device)
-    with loading(model, revision, trusted=settings.trust_remote_code) as name:
+    with explain_load_errors(model, revision, trusted=settings.trust_remote_code) as name:
         encoder = SparseEncoder(
             name,
             device="cpu",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from components.errors import ComponentError
 from components.pretrained.load_once import load_once
-from components.pretrained.model_files import fetched_folder
+from components.pretrained.model_files import fetch_folder
 from components.pretrained.model_folder import open_model_files
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def load_static_table(model: str, revision: str) -> StaticTable:
     model2vec saves `embeddings`, optionally with weights and a mapping of tokens to rows, and leaves out unknown
     tokens. sentence-transformers saves `embedding.weight`. Raises ComponentError for files of another form.
     """
-    folder = fetched_folder(model, revision, _FILES)
+    folder = fetch_folder(model, revision, _FILES)
     with open_model_files(model, revision):
         from safetensors.numpy import load_file
         from tokenizers import Tokenizer

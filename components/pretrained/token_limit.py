@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from components.json_value import Json
 from components.pretrained.load_once import load_once
-from components.pretrained.model_files import fetched_folder
+from components.pretrained.model_files import fetch_folder
 from components.pretrained.model_folder import open_model_files
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ _WITH_UNUSED_POSITIONS = {
 
 def model_json(model: str, revision: str, name: str) -> dict[str, Json]:
     """Return a JSON file of a model, {} if it does not exist. Raises ComponentError if the model cannot be reached."""
-    path = fetched_folder(model, revision, _SMALL) / name
+    path = fetch_folder(model, revision, _SMALL) / name
     content: dict[str, Json] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     return content
 
@@ -52,14 +52,14 @@ def token_limit(model: str, revision: str, folder: str = "") -> int | None:
     both. `folder` is the folder of a module within the model's. Raises ComponentError if the model cannot be reached.
     """
     within = f"{folder}/" if folder else ""
-    positions = n_positions(model, revision, folder)
+    positions = find_max_positions(model, revision, folder)
     stated = model_json(model, revision, f"{within}sentence_bert_config.json").get("max_seq_length")
     stated = stated or model_json(model, revision, f"{within}tokenizer_config.json").get("model_max_length")
     limits = [int(number) for number in (stated, positions) if number and 0 < number < _NO_LIMIT]
     return min(limits, default=None)
 
 
-def n_positions(model: str, revision: str, folder: str = "") -> int | None:
+def find_max_positions(model: str, revision: str, folder: str = "") -> int | None:
     """Return the number of positions at which the model can read a token; None if it is not stated.
 
     `folder` is the folder of a module within the model's. Raises ComponentError if the model cannot be reached.
@@ -115,7 +115,7 @@ def _tokenizer(model: str, revision: str, within: str) -> "Tokenizer":
     from tokenizers import Tokenizer
 
     with open_model_files(model, revision) as name:
-        path = fetched_folder(model, revision, _SMALL) / within / "tokenizer.json"
+        path = fetch_folder(model, revision, _SMALL) / within / "tokenizer.json"
         if not path.is_file():  # an old folder: transformers builds one from its vocabulary
             from transformers import AutoTokenizer
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from components.errors import ComponentError
 from components.openai_server.errors import Redirected
-from components.openai_server.origin import REDIRECTS, next_address
+from components.openai_server.origin import REDIRECTS, resolve_redirect
 
 if TYPE_CHECKING:
     from httpx import Response, SyncByteStream
@@ -28,7 +28,7 @@ def guard(response: "Response") -> None:
 
 def _redirect(response: "Response") -> str:
     try:
-        next_address(str(response.url), response.status_code, response.headers.get("location", ""))
+        resolve_redirect(str(response.url), response.status_code, response.headers.get("location", ""))
     except Redirected as error:
         return str(error.body)
     return "redirects to another path. Give that address as base_url"

@@ -10,12 +10,18 @@ from numpy.typing import NDArray
 
 from components.fields import code_metadata, runtime_only
 from components.limits import too_small
-from components.pretrained.batches import length_batches, prepare_ahead
+from components.pretrained.batches import batch_by_length, prepare_ahead
 from components.pretrained.dtype import Dtype
 from components.pretrained.features import Features, compute_batches, default_batch_tokens, preprocess
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import sentence_transformers_options
-from components.pretrained.model_folder import checkpoint_problems, folder_hash, loading, missing_packages, torch_device
+from components.pretrained.model_folder import (
+    checkpoint_problems,
+    explain_load_errors,
+    hash_folder,
+    missing_package_errors,
+    torch_device,
+)
 from components.pretrained.token_limit import model_json
 from components.records import Passages
 from components.rerankers.heads import require_one_score, require_torch_activation
@@ -88,7 +94,7 @@ class PretrainedCrossEncoder:
 
         Raises ComponentError if the folder does not exist.
         """
-        return folder_hash(self.model)
+        return hash_folder(self.model)
 
     def token_limit(self) -> int:
         """Return the maximum number of tokens of query and chunk together. Raises ComponentError if the model cannot be
@@ -135,7 +141,7 @@ class PretrainedCrossEncoder:
         activation = activations[self.activation]
         assert activation is not None, "sentence-transformers sets one when it loads a model"
         n_characters = [len(query) + len(chunk) for query, chunk in texts]
-        windows = length_batches(n_characters, _WINDOW_CHARACTERS)
+        windows = batch_by_length(n_characters, _WINDOW_CHARACTERS)
         scores = np.empty(len(texts), dtype=np.float32)
         batch_tokens = self.batch_tokens or default_batch_tokens(encoder.device.type)
 
@@ -159,12 +165,12 @@ def _load(
 
     Raises ComponentError if a package is missing, or if the model cannot be loaded or has several scores.
     """
-    if missing := missing_packages(_PACKAGES, _NEEDED_BY):
+    if missing := missing_package_errors(_PACKAGES, _NEEDED_BY):
         raise missing[0]
     import torch
     from sentence_transformers import CrossEncoder
 
-    with loading(model, revision, trusted=trust_remote_code) as name:
+    with explain_load_errors(model, revision, trusted=trust_remote_code) as name:
         encoder = CrossEncoder(
             name,
             device="cpu",

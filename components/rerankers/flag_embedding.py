@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from components.errors import ComponentError
 from components.pretrained.dtype import Dtype
 from components.pretrained.load_once import load_once
-from components.pretrained.model_files import fetched_folder
-from components.pretrained.model_folder import loading, missing_packages, torch_device
+from components.pretrained.model_files import fetch_folder
+from components.pretrained.model_folder import explain_load_errors, missing_package_errors, torch_device
 from components.rerankers.heads import require_one_score
 from components.rerankers.query_chunk_pairs import TextPair
 
@@ -30,7 +30,7 @@ def load_flag_reranker(
 
     Raises ComponentError if the model cannot be loaded, or for a data type that it does not support on the device.
     """
-    if missing := missing_packages(PACKAGES, class_name):
+    if missing := missing_package_errors(PACKAGES, class_name):
         raise missing[0]
     import FlagEmbedding
 
@@ -38,7 +38,7 @@ def load_flag_reranker(
     if dtype is Dtype.FLOAT16 and resolved_device == "cpu":
         raise ComponentError(f"dtype: float16 requires a GPU with {class_name}. Use float32.")
     precision = {"use_fp16": dtype is Dtype.FLOAT16} | ({"use_bf16": True} if dtype is Dtype.BFLOAT16 else {})
-    with loading(model, revision):
+    with explain_load_errors(model, revision):
         folder = str(_folder(model, revision))
         reranker = getattr(FlagEmbedding, class_name)(folder, devices=resolved_device, **precision, **dict(options))
         config = reranker.model.config
@@ -49,7 +49,7 @@ def load_flag_reranker(
 
 def _folder(model: str, revision: str) -> Path:
     """Return the model's folder. FlagEmbedding ignores revisions, and would fall back to pickled weights."""
-    folder = fetched_folder(model, revision, _FILES)
+    folder = fetch_folder(model, revision, _FILES)
     if not any((folder / file).is_file() for file in _WEIGHTS):
         raise FileNotFoundError(f"{folder} has no {_WEIGHTS[0]}")
     return folder

@@ -10,7 +10,7 @@ from components.errors import ComponentError
 from components.fields import runtime_only
 from components.limits import too_small
 from components.pretrained.dtype import Dtype
-from components.pretrained.model_folder import checkpoint_problems, folder_hash
+from components.pretrained.model_folder import checkpoint_problems, hash_folder
 from components.pretrained.token_limit import count_tokens, token_limit
 from components.records import Passages
 from components.rerankers.flag_embedding import PACKAGES, flag_scores, load_flag_reranker
@@ -55,7 +55,7 @@ class FlagLanguageModel:
 
         Raises ComponentError if the folder does not exist.
         """
-        return folder_hash(self.model)
+        return hash_folder(self.model)
 
     def score(self, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
         """Return float32[n_pairs]. Raises ComponentError if the model cannot be loaded or its limit is too small."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from components.fields import runtime_only
 from components.limits import too_small
 from components.pretrained.dtype import Dtype
-from components.pretrained.model_folder import checkpoint_problems, folder_hash
+from components.pretrained.model_folder import checkpoint_problems, hash_folder
 from components.records import Passages
 from components.rerankers.flag_embedding import PACKAGES, flag_scores, load_flag_reranker
 from components.rerankers.query_chunk_pairs import MIN_TOKENS, count_chunks, count_queries, distinct_pairs, pair_limit
@@ -51,7 +51,7 @@ class FlagCrossEncoder:
 
         Raises ComponentError if the folder does not exist.
         """
-        return folder_hash(self.model)
+        return hash_folder(self.model)
 
     def token_limit(self) -> int:
         """Return the maximum number of tokens of query and chunk together. Raises ComponentError if the model cannot be

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from components.errors import ComponentError
 from components.fields import runtime_only
-from components.openai_server.counts import CountedAt
+from components.openai_server.counts import TokenCountPaths
 from components.openai_server.errors import Malformed
-from components.openai_server.server import Failed, Server
+from components.openai_server.server import FailedCall, Server
 from components.openai_server.session import Session
 from components.protocols import Fusion
 from components.records import IndexedText
@@ -21,7 +21,7 @@ from components.retrievers.custom_hits import in_order, read_hits
 from components.user_code.passages import BadReply
 
 _EXAMPLE = "http://127.0.0.1:9000/search"
-_NO_TOKENS = CountedAt(frozenset(), (), ())
+_NO_TOKENS = TokenCountPaths(frozenset(), (), ())
 
 Self = TypeVar("Self", bound="HttpRetriever")
 
@@ -88,7 +88,7 @@ class HttpRetriever:
 
         with closing(self._server.call("", range(len(queries)), search)) as outcomes:
             for row, outcome in outcomes:
-                if isinstance(outcome, Failed):
+                if isinstance(outcome, FailedCall):
                     raise ComponentError(f"retriever=http: {outcome.message}")
                 yield row, outcome
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from components.errors import ComponentError
 from components.loading import loading
 from components.openai_server.access import read_api_key
-from components.pretrained.model_folder import missing_packages
+from components.pretrained.model_folder import missing_package_errors
 from components.records import IndexedText
 from components.retrievers.existing_index import (
     ExistingCollection,
@@ -52,7 +52,7 @@ class MilvusCollection(ExistingCollection):
                 "of Milvus Lite, whose name ends in .db"
             )
         packages = ["pymilvus", *(["milvus_lite"] if self.is_local else [])]
-        return [*problems, *map(str, missing_packages(packages, self.option, "milvus"))]
+        return [*problems, *map(str, missing_package_errors(packages, self.option, "milvus"))]
 
     def find(
         self, queries: Sequence[str], vectors: NDArray[np.float32] | None, depth: int

@@ -14,9 +14,9 @@ from components.errors import ComponentError
 from components.fields import runtime_only
 from components.json_value import Json
 from components.limits import expected_one_of
-from components.openai_server.counts import CountedAt
+from components.openai_server.counts import TokenCountPaths
 from components.openai_server.errors import Malformed
-from components.openai_server.server import Failed, Server
+from components.openai_server.server import FailedCall, Server
 from components.openai_server.session import Session
 from components.records import IndexedText
 from components.retrievers.custom_hits import in_order
@@ -27,7 +27,7 @@ from components.retrievers.existing_index import (
     with_dimensions,
 )
 
-_NO_TOKENS = CountedAt(frozenset(), (), ())
+_NO_TOKENS = TokenCountPaths(frozenset(), (), ())
 _SCHEMES = ("Basic", "ApiKey", "Bearer")
 
 
@@ -88,7 +88,7 @@ class SearchServer(ExistingIndex):
         path = f"/{quote(self.index, safe=',*')}/_search"
         with closing(self._server.call(path, range(len(queries)), search)) as outcomes:
             for row, outcome in outcomes:
-                if isinstance(outcome, Failed):
+                if isinstance(outcome, FailedCall):
                     raise ComponentError(f"{self.option}: {with_dimensions(outcome.message, vectors)}")
                 yield row, [self._hit(hit) for hit in outcome[:depth]]
 

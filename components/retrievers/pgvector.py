@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from components.errors import ComponentError
 from components.fields import runtime_only
 from components.openai_server.access import read_api_key
-from components.pretrained.model_folder import missing_packages
+from components.pretrained.model_folder import missing_package_errors
 from components.records import IndexedText
 from components.retrievers.existing_index import QUERY, TOP_K, VECTOR, ExistingIndex, with_dimensions
 from components.secrets.mask import HIDDEN, mask_text, shorten_masked
@@ -78,7 +78,7 @@ class Pgvector(ExistingIndex):
             problems.append(
                 f"dsn_env: libpq cannot read the connection string in {self.dsn_env}, which is not shown: {problem}"
             )
-        return [*problems, *map(str, missing_packages(["psycopg"], self.option, "pgvector"))]
+        return [*problems, *map(str, missing_package_errors(["psycopg"], self.option, "pgvector"))]
 
     def find(
         self, queries: Sequence[str], vectors: NDArray[np.float32] | None, depth: int

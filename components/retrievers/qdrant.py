@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from components.errors import ComponentError
 from components.openai_server.access import proxy_problems, url_problems
-from components.pretrained.model_folder import missing_packages
+from components.pretrained.model_folder import missing_package_errors
 from components.qdrant.connection import connect, opened_folder
 from components.records import IndexedText
 from components.retrievers.existing_index import (
@@ -49,7 +49,7 @@ class QdrantCollection(ExistingCollection):
             problems.append(f"base_url: got {self.base_url!r}, expected an address such as {_EXAMPLE}, or a folder")
         if self.base_url and not self.is_local and not url_problems(self.base_url, _EXAMPLE):
             problems += proxy_problems(self.base_url)
-        return [*problems, *map(str, missing_packages(["qdrant_client"], self.option, "qdrant"))]
+        return [*problems, *map(str, missing_package_errors(["qdrant_client"], self.option, "qdrant"))]
 
     def find(
         self, queries: Sequence[str], vectors: NDArray[np.float32] | None, depth: int

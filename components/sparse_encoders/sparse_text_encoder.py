@@ -11,7 +11,7 @@ from components.encodings import SparseEncodings
 from components.fields import code_metadata, runtime_only
 from components.pretrained.batches import batch_tokens_problems
 from components.pretrained.dtype import Dtype
-from components.pretrained.model_folder import checkpoint_problems, folder_hash
+from components.pretrained.model_folder import checkpoint_problems, hash_folder
 from components.pretrained.sentence_encoder import PACKAGES, Side, side_prefix
 from components.pretrained.sparse_model import SparseModel
 from components.pretrained.sparse_routes import count_side_tokens, document_token_limit
@@ -64,7 +64,7 @@ class SparseTextEncoder:
 
         Raises ComponentError if the folder does not exist.
         """
-        return folder_hash(self.model)
+        return hash_folder(self.model)
 
     def token_limit(self) -> int | None:
         """Return `max_length`, or the model's limit if it is smaller or `max_length` is None; None if both are unknown.

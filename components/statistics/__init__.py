@@ -34,7 +34,7 @@ from components.statistics.power import (
     minimum_detectable_difference,
     times_as_many,
 )
-from components.statistics.racing import Race, RaceRules, Races, Stop, forecast, replay, share_asked
+from components.statistics.racing import Race, RaceRules, Races, Stop, forecast, replay, share_before_stop
 from components.statistics.right_or_wrong import RightOrWrong, right_or_wrong
 from components.statistics.variance import Share, Term, VarianceShares, determined_axes, variance_shares
 
@@ -83,7 +83,7 @@ __all__ = [
     "right_or_wrong",
     "sampling_errors",
     "selected_level",
-    "share_asked",
+    "share_before_stop",
     "tail_share",
     "times_as_many",
     "variance_shares",

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from components.statistics import chance
 from components.statistics.contributions import Contributions, SampleScores, contributions
-from components.statistics.resampling import TOLERANCE, counts, resampled_sums, swaps
+from components.statistics.resampling import TOLERANCE, draw_counts, draw_signs, resampled_sums
 
 _STUDENTISED_BEYOND = 100
 """Expected number of resamples beyond the critical value: enough for p-values near alpha."""
@@ -145,7 +145,7 @@ class _SignChanges:
     def __init__(self, cells: Contributions, n_resamples: int, seed: int) -> None:
         self._cells = cells
         both = np.hstack([cells.total, chance.weight_by_clusters(cells)])
-        resampled = resampled_sums(swaps(cells.n_clusters, n_resamples, seed), both)
+        resampled = resampled_sums(draw_signs(cells.n_clusters, n_resamples, seed), both)
         self._sums, self._weighted_sums = np.hsplit(resampled, 2)
 
     def sizes(self, cell: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -162,7 +162,7 @@ class _SignChanges:
 class _Redraws:
     def __init__(self, cells: Contributions, n_resamples: int, seed: int) -> None:
         self._cells = cells
-        self._draws = list(counts(cells.n_clusters, n_resamples, seed))
+        self._draws = list(draw_counts(cells.n_clusters, n_resamples, seed))
 
     def sizes(self, cell: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
         return chance.distances(self._cells.subtract_cell(cell, others))

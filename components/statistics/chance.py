@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.statistics.contributions import Contributions
-from components.statistics.resampling import TOLERANCE, counts, resampled_sums
+from components.statistics.resampling import TOLERANCE, draw_counts, resampled_sums
 
-_MAX_STUDENTISED_CLUSTERS = 1000
+_MAX_STUDENTIZED_CLUSTERS = 1000
 """With more clusters, skewness no longer matters: one tail of a t statistic gains what the other one loses."""
 
 _FEW_DIFFERING = 30
@@ -43,7 +43,7 @@ _NO_SPREAD = 1e-6
 
 def can_be_studentized(cells: Contributions) -> bool:
     """Return True if the bootstrap applies: standard errors are known, and the clusters are few enough to need it."""
-    return cells.has_spread and cells.n_clusters <= _MAX_STUDENTISED_CLUSTERS
+    return cells.has_spread and cells.n_clusters <= _MAX_STUDENTIZED_CLUSTERS
 
 
 def standard_errors(differences: Contributions) -> NDArray[np.float64]:
@@ -194,7 +194,7 @@ def _redraw(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Draw as many clusters with replacement. Return the sums and the sums of squares, float64[n_draws, 1] each."""
     # The seed depends only on the sizes, so that equal input has equal draws in any order of cells.
-    draws = resampled_sums(counts(len(centred), n_draws, n_clusters), np.column_stack([centred, centred**2]))
+    draws = resampled_sums(draw_counts(len(centred), n_draws, n_clusters), np.column_stack([centred, centred**2]))
     return draws[:, :1], draws[:, 1:]
 
 

@@ -13,7 +13,7 @@ from components.statistics import chance
 from components.statistics.best import model_confidence_set
 from components.statistics.contributions import Contributions
 from components.statistics.power import critical_value
-from components.statistics.resampling import TOLERANCE, counts, swaps
+from components.statistics.resampling import TOLERANCE, draw_counts, draw_signs
 
 
 @dataclass(frozen=True)
@@ -114,10 +114,10 @@ def contrasts(cells: Contributions, weights: NDArray[np.float64], n_draws: int, 
     combined = cells.combine(weights)
     errors = chance.standard_errors(combined)
     as_one = np.divide(chance.errors_as_one_stratum(combined), errors, where=errors > 0.0, out=np.ones(len(errors)))
-    swapped = chance.resample_signs(combined, swaps(combined.n_clusters, n_draws, seed))
+    swapped = chance.resample_signs(combined, draw_signs(combined.n_clusters, n_draws, seed))
     measures = [DistanceMeasure(chance.observed_sizes(combined), swapped, as_one)]
     if chance.can_be_studentized(combined):
-        redrawn = chance.resample_clusters(combined, list(counts(combined.n_clusters, n_draws, seed)))
+        redrawn = chance.resample_clusters(combined, list(draw_counts(combined.n_clusters, n_draws, seed)))
         measures.append(DistanceMeasure(chance.distances(combined), redrawn, np.ones(len(errors))))
     floors = chance.floors(combined)
     return Contrasts(

@@ -7,7 +7,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from components.statistics.resampling import TOLERANCE, counts
+from components.statistics.resampling import TOLERANCE, draw_counts
 
 MIN_CLUSTERS = 5
 """With fewer clusters, an interval would itself be too uncertain to report."""
@@ -88,7 +88,7 @@ def _interval(
     alphas = np.concatenate(
         [
             table.alphas(block[first : first + n_at_once, columns])
-            for block in counts(len(number), n_draws, seed)
+            for block in draw_counts(len(number), n_draws, seed)
             for first in range(0, len(block), n_at_once)
         ]
     )

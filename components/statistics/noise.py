@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.statistics.contributions import Contributions, SampleScores, contributions
-from components.statistics.resampling import TOLERANCE, counts, resampled_sums, swaps
+from components.statistics.resampling import TOLERANCE, draw_counts, draw_signs, resampled_sums
 
 _MIN_EFFECTIVE_CLUSTERS = 20
 """Clusters of equal size. With fewer, redrawing gives a poor estimate of the size of the errors."""
@@ -39,7 +39,7 @@ def sampling_errors(scores: SampleScores, n_draws: int, seed: int) -> SamplingEr
     cells = contributions(scores)
     if not cells.has_spread:
         return None
-    draws = resampled_sums(counts(cells.n_clusters, n_draws, seed), cells.centred)
+    draws = resampled_sums(draw_counts(cells.n_clusters, n_draws, seed), cells.centred)
     return SamplingErrors(draws, _p(cells, n_draws, seed), cells.n_clusters, 1 / float((cells.shares**2).sum()))
 
 
@@ -47,5 +47,5 @@ def _p(cells: Contributions, n_draws: int, seed: int) -> float:
     # Difficulty shared by all cells says nothing about their differences.
     apart = cells.total - cells.total.mean(axis=1, keepdims=True)
     squares = float((apart.sum(axis=0) ** 2).sum())
-    by_chance = (resampled_sums(swaps(cells.n_clusters, n_draws, seed), apart) ** 2).sum(axis=1)
+    by_chance = (resampled_sums(draw_signs(cells.n_clusters, n_draws, seed), apart) ** 2).sum(axis=1)
     return float((1 + (by_chance >= squares * (1 - TOLERANCE)).sum()) / (1 + n_draws))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from components.statistics import chance
 from components.statistics.contributions import Contributions, SampleScores, contributions
 from components.statistics.power import critical_value
-from components.statistics.resampling import TOLERANCE, counts, swaps
+from components.statistics.resampling import TOLERANCE, draw_counts, draw_signs
 
 MIN_CLUSTERS = 5
 """With fewer clusters, there is no interval: the variance between clusters cannot be estimated."""
@@ -71,7 +71,7 @@ class PairedTest:
         )
         by_chance = [swapped * as_one]
         if chance.can_be_studentized(differences):
-            draws = list(counts(differences.n_clusters, self.n_resamples, self.seed))
+            draws = list(draw_counts(differences.n_clusters, self.n_resamples, self.seed))
             redrawn = chance.resample_clusters(differences, draws)
             p = np.maximum(p, _p(chance.distances(differences), redrawn))
             by_chance.append(redrawn)
@@ -90,7 +90,7 @@ class PairedTest:
         ]
 
     def _swaps(self, differences: Contributions) -> Iterator[NDArray[np.float64]]:
-        return swaps(differences.n_clusters, self.n_resamples, self.seed)
+        return draw_signs(differences.n_clusters, self.n_resamples, self.seed)
 
     def smallest_p(self, n_clusters: int, n_effective: float, *, is_right_or_wrong: bool = False) -> float:
         """Return the smallest p-value of cells that differ in all clusters, however large the difference

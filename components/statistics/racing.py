@@ -350,7 +350,7 @@ def forecast(
     return float(np.mean([race.share for race in races]))
 
 
-def share_asked(standard_errors: float, alpha: float = 0.05) -> float:
+def share_before_stop(standard_errors: float, alpha: float = 0.05) -> float:
     """Return the share of the samples that a cell answers before it stops if it ends this many standard errors behind.
 
     An approximation of the growth of the wealth, within 0.1 of replays of stored sweeps: a / (1 + a) with

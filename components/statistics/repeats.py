@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.statistics.grouped_mean import n_effective, shifts, sum_variance
-from components.statistics.resampling import counts
+from components.statistics.resampling import draw_counts
 
 N_RESAMPLES = 2_000
 CONFIDENCE = 0.95
@@ -117,7 +117,7 @@ def _choice_variance(values: Values, clusters: NDArray[np.int64], components: Va
 
 def _bounds(sums: Values, shape: tuple[int, ...], seed: int) -> list[tuple[float, float]]:
     """Return percentiles of each component over resampled clusters."""
-    blocks = counts(len(sums), N_RESAMPLES, seed)
+    blocks = draw_counts(len(sums), N_RESAMPLES, seed)
     resampled = np.concatenate([_components(block @ sums, shape) for block in blocks])
     tail = (1 - CONFIDENCE) / 2
     low, high = np.maximum(np.nanquantile(resampled, [tail, 1 - tail], axis=0), 0.0).tolist()

@@ -11,7 +11,7 @@ TOLERANCE = 1e-9
 _BLOCK_ELEMENTS = 2_000_000
 
 
-def swaps(n_clusters: int, n_resamples: int, seed: int) -> Iterator[NDArray[np.float64]]:
+def draw_signs(n_clusters: int, n_resamples: int, seed: int) -> Iterator[NDArray[np.float64]]:
     """Yield the sign of each cluster, -1 if it changes and 1 if not, float64[n_in_block, n_clusters], in blocks."""
     # The seed includes the number of clusters, so that comparisons over other samples get different draws.
     random = np.random.default_rng((seed, n_clusters))
@@ -20,7 +20,7 @@ def swaps(n_clusters: int, n_resamples: int, seed: int) -> Iterator[NDArray[np.f
         yield swapped.astype(np.float64) * 2.0 - 1.0
 
 
-def counts(n_clusters: int, n_resamples: int, seed: int) -> Iterator[NDArray[np.float64]]:
+def draw_counts(n_clusters: int, n_resamples: int, seed: int) -> Iterator[NDArray[np.float64]]:
     """Yield how often each cluster is drawn, with replacement, float64[n_in_block, n_clusters], in blocks."""
     random = np.random.default_rng((seed, n_clusters))
     for n_in_block in _blocks(n_clusters, n_resamples):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from components.errors import ComponentError
-from components.pretrained.model_folder import missing_packages
+from components.pretrained.model_folder import missing_package_errors
 from components.user_code.calls import Parameters, format_exception, function_problems, import_object, import_problems
 from components.user_code.langchain_runs import ChainRecord, langchain_handler
 from components.user_code.passages import BadReply, preview
@@ -29,7 +29,7 @@ def runnable_problems(
 
     With `group` "pipeline", the Runnable must answer. With "retriever", it must find documents.
     """
-    if missing := missing_packages(["langchain_core"], f"{group}=langchain", "langchain"):
+    if missing := missing_package_errors(["langchain_core"], f"{group}=langchain", "langchain"):
         return list(map(str, missing))
     if problems := import_problems(path, _EXAMPLE):
         return problems

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from components.errors import ComponentError
-from components.pretrained.model_folder import missing_packages
+from components.pretrained.model_folder import missing_package_errors
 from components.user_code.calls import Parameters, format_exception, function_problems, import_object, import_problems
 
 _OF_GROUP = {"pipeline": "a query engine", "retriever": "a retriever or a query engine"}
@@ -16,7 +16,7 @@ def engine_problems(path: str, parameters: Parameters, group: str) -> list[str]:
 
     `group` is "pipeline" for an engine that answers, and "retriever" for one that finds nodes.
     """
-    if missing := missing_packages(["llama_index"], f"{group}=llama_index", "llama-index"):
+    if missing := missing_package_errors(["llama_index"], f"{group}=llama_index", "llama-index"):
         return list(map(str, missing))
     expected = f"{_OF_GROUP[group]}, {_OR_FUNCTION}"
     if problems := import_problems(path, expected):

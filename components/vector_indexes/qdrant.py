@@ -15,7 +15,7 @@ from components.errors import ComponentError, DamagedEntryError
 from components.fields import runtime_only
 from components.limits import too_small
 from components.openai_server.access import key_problems, proxy_problems, url_problems
-from components.pretrained.model_folder import missing_packages
+from components.pretrained.model_folder import missing_package_errors
 from components.protocols import Arrays
 from components.qdrant.connection import IN_PROCESS, connect
 from components.records import Hits
@@ -72,7 +72,7 @@ class Qdrant:
         return [
             *problems,
             *key_problems(self.api_key_env),
-            *map(str, missing_packages(["qdrant_client"], "vector_index=qdrant", "qdrant")),
+            *map(str, missing_package_errors(["qdrant_client"], "vector_index=qdrant", "qdrant")),
         ]
 
     @property

@@ -77,7 +77,7 @@ def estimate(n: int) -> str:
     return significant_digits(n)
 
 
-def say_error(error: object) -> None:
+def print_error(error: object) -> None:
     """Write a message to standard error, without secrets."""
     with suppress(OSError):  # the terminal was closed
         sys.stderr.write(f"{escape_control(mask_text(str(error)))}\n")

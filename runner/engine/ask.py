@@ -1,7 +1,7 @@
 """The service that sends the requests of every role to language models, such as generators and judges.
 
-Replies are stored **by request**: under everything that the model reads (its identity, the purpose, the messages, the
-draw). The other samples of the data set do not matter. An added question, a new topic, a corrected reference or a
+Replies are stored **by request**: their key covers model, purpose, messages and draw, but no other sample.
+An added question, a new topic, a corrected reference or a
 smaller `dataset.limit` repeats no answered request.
 """
 
@@ -35,11 +35,11 @@ _WAIT_S = 0.2
 _WARN_AFTER_WAITS = 10
 """Checks without a claim before a warning names the other process."""
 
-Report = Callable[[int, int], None]
+ReportProgress = Callable[[int, int], None]
 """Callback for the progress of a long stage. Takes (done, all)."""
 
 
-class Asking(Protocol):
+class AskFunction(Protocol):
     """A function that sends requests to a model. Called as `components.protocols.Ask`."""
 
     def __call__(self, requests: Sequence[Request]) -> list[Answer]:
@@ -81,7 +81,7 @@ class Asker:
     """Sends requests to one model for one purpose, stores the replies, and counts requests and tokens."""
 
     def __init__(
-        self, llm: LLM, replies: StoredReplies, report: Report, note_files: Callable[[], None] = lambda: None
+        self, llm: LLM, replies: StoredReplies, report: ReportProgress, note_files: Callable[[], None] = lambda: None
     ) -> None:
         """`replies` must belong to this model and this purpose. `note_files` is called before answers are stored."""
         self._llm = llm
@@ -250,7 +250,7 @@ def is_language_model(llm: LLM) -> bool:
     return llm.answers_from is AnswersFrom.MESSAGES
 
 
-def replies_key(llm: LLM, purpose: str) -> str:
+def compute_replies_key(llm: LLM, purpose: str) -> str:
     """Return the key of a model's replies for one purpose ("answers", or the metric of a judge).
 
     A user's language model costs money: its key covers only the code that it reaches, so that an edit elsewhere in its

@@ -13,13 +13,13 @@ def class_name(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
-def broken_contract(component: object, problem: str, remedy: str = "Fix the class") -> ComponentError:
+def contract_error(component: object, problem: str, remedy: str = "Fix the class") -> ComponentError:
     """Return an error that names the class of a component, the problem, and the remedy."""
     return ComponentError(f"{class_name(type(component))}: {problem.removesuffix('.')}. {remedy}")
 
 
 @contextmanager
-def named_errors(
+def name_class_in_errors(
     component: object, failure: str, remedy: str, passing: type[Exception] | tuple[type[Exception], ...] = ()
 ) -> Iterator[None]:
     """Turn an error of a user's class into a ComponentError with the class, the `failure` and the line that raised.
@@ -36,4 +36,4 @@ def named_errors(
             raise
         frame = traceback.extract_tb(error.__traceback__)[-1]
         cause = f"{type(error).__name__}: {error}; {frame.filename}, line {frame.lineno}"
-        raise broken_contract(component, f"{failure} ({cause})", remedy) from error
+        raise contract_error(component, f"{failure} ({cause})", remedy) from error

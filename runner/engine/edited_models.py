@@ -9,7 +9,7 @@ from components.errors import DamagedEntryError
 from components.protocols import LLM
 from runner.engine.broken_contracts import class_name
 from runner.engine.identity import describe, hash_description
-from runner.engine.model_replies import changed_files, has_users_code, replies_name
+from runner.engine.model_replies import find_changed_files, has_users_code, replies_name
 from runner.engine.plugins.plugin_loading import code_class
 from runner.engine.source_code import model_modules
 from runner.engine.store import Store
@@ -45,7 +45,7 @@ def record_code(llm: LLM, purpose: str, store: Store) -> None:
         store.write(KIND, key, {"code": code}, seconds=0.0, made_from=None)
 
 
-def edited_model(llm: LLM, purpose: str, missing: Collection[str], store: Store) -> EditedModel | None:
+def find_edited_model(llm: LLM, purpose: str, missing: Collection[str], store: Store) -> EditedModel | None:
     """Return the edit that invalidated most of the `missing` replies (keys of requests). None if earlier code gave
     none.
     """
@@ -77,7 +77,7 @@ def _files(llm: LLM, purpose: str, store: Store) -> dict[str, str]:
     """Return the digests of the model's modules, and of files that it opened in an earlier run and that have changed
     since.
     """
-    return {**model_modules(code_class(llm)), **changed_files(llm, purpose, store)}
+    return {**model_modules(code_class(llm)), **find_changed_files(llm, purpose, store)}
 
 
 def _key_without_code(llm: LLM, purpose: str) -> str:

@@ -86,7 +86,7 @@ def _all_versions() -> dict[str, str]:
     return _installed_versions([*_PACKAGES, *_STEP_PACKAGES])
 
 
-def versions_of_results(packages: Iterable[str] = ()) -> dict[str, str]:
+def versions_to_match(packages: Iterable[str] = ()) -> dict[str, str]:
     """Return the facts that must be equal on two hosts for a stage to give the same result on both.
 
     These are Python's version, the versions of the packages that steps use, and hashes of the code of this project and

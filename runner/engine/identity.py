@@ -6,10 +6,10 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from enum import Enum
 
-from components.fields import counts
+from components.fields import is_in_key
 from components.json_value import Json
 from components.pretrained.model_folder import FOLDER_FIELDS, local_folder
-from runner.engine.broken_contracts import broken_contract, named_errors
+from runner.engine.broken_contracts import contract_error, name_class_in_errors
 from runner.engine.plugins.plugin_loading import code_class, identify_files
 from runner.engine.source_code import is_ours, package_code
 
@@ -54,7 +54,7 @@ def _describe_component(component: object, without: Collection[str], code_of: Co
     if hidden := _hidden_versions(type(component)):
         described["versions of bases"] = hidden
     if "<locals>" in type(component).__qualname__:
-        raise broken_contract(
+        raise contract_error(
             component, "other classes may have the same name, so no key can identify it", "Define it in a module"
         )
     content = _hash_content(component)
@@ -78,10 +78,10 @@ def _hidden_versions(cls: type) -> dict[str, Json]:
 
 def _hash_content(component: object) -> str:
     """Return the hash of the files that a component reads. "" for a component without `content_hash`."""
-    with named_errors(component, "content_hash failed", "Fix the class or the files that it reads"):
+    with name_class_in_errors(component, "content_hash failed", "Fix the class or the files that it reads"):
         content: object = identify_files(component, "content_hash") if hasattr(component, "content_hash") else ""
     if not isinstance(content, str):
-        raise broken_contract(component, f"content_hash returned {type(content).__name__}, expected a string")
+        raise contract_error(component, f"content_hash returned {type(content).__name__}, expected a string")
     return content
 
 
@@ -94,7 +94,7 @@ def _names_folder(component: object, field: str) -> bool:
 
 def _meaningful_fields(component: object) -> Iterator[str]:
     fields = dataclasses.fields(component)  # type: ignore[arg-type]  # components are dataclasses
-    return (field.name for field in fields if counts(field, getattr(component, field.name)))
+    return (field.name for field in fields if is_in_key(field, getattr(component, field.name)))
 
 
 def walk_components(value: object) -> Iterator[object]:

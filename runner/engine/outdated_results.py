@@ -32,7 +32,7 @@ def count_other_versions(stages: Iterable[AnyStage], store: Store) -> OtherVersi
     return OtherVersions(len(differing), dict(packages), tuple(dict.fromkeys(stage.kind for stage in differing)))
 
 
-def outdated_stages(stages: Iterable[AnyStage], kinds: Collection[str], store: Store) -> list[AnyStage]:
+def find_outdated_stages(stages: Iterable[AnyStage], kinds: Collection[str], store: Store) -> list[AnyStage]:
     """Return the stages to compute again although their results are cached.
 
     These are the results of the named kinds that other versions computed, and all results derived from them. `stages`

@@ -9,8 +9,8 @@ from components.errors import ConfigError
 from components.json_value import Json
 from components.limits import expected_one_of
 from runner.engine.identity import Models
-from runner.engine.outdated_results import ALL, OtherVersions, count_other_versions, outdated_stages
-from runner.engine.request_counts import RequestCount, request_counts
+from runner.engine.outdated_results import ALL, OtherVersions, count_other_versions, find_outdated_stages
+from runner.engine.request_counts import RequestCount, count_missing_requests
 from runner.engine.stage import AnyStage
 from runner.engine.store import Store
 
@@ -101,14 +101,14 @@ def make_plan(targets: Sequence[tuple[AnyStage, int]], store: Store, fresh: Coll
             n_requested[stage.kind] += n_cells
     cached = {key for key, stage in stages.items() if store.is_cached(stage.kind, key)}
     _check_kinds(fresh, n_requested)
-    replaced = outdated_stages(stages.values(), fresh, store)
+    replaced = find_outdated_stages(stages.values(), fresh, store)
     cached -= {stage.key for stage in replaced}
     computed_by_plan = {key for key in cached if store.was_computed_here(stages[key].kind, key)}
     needed = _stages_to_run([last for last, _ in targets], cached)
     levels = _levels(stages.values())
     return Plan(
         _kind_counts(stages, n_requested, cached, computed_by_plan, needed, levels),
-        request_counts(needed, cached, store),
+        count_missing_requests(needed, cached, store),
         tuple(_run_order(needed, turns, levels)),
         count_other_versions([stages[key] for key in stages if key in cached], store),
         tuple(replaced),

@@ -8,9 +8,9 @@ from typing import TypeVar
 
 from components.openai_server.limiter import Tokens
 from components.protocols import LLM
-from runner.engine.ask import Asking, CachedReplies, is_language_model
+from runner.engine.ask import AskFunction, CachedReplies, is_language_model
 from runner.engine.cache import Cache
-from runner.engine.edited_models import EditedModel, edited_model
+from runner.engine.edited_models import EditedModel, find_edited_model
 from runner.engine.model_replies import replies_name
 from runner.engine.stage import AnyStage, ServerRequests, Stage
 from runner.engine.stage_run import Run
@@ -80,7 +80,7 @@ class _CountingRun(Run):
         super().__init__(stage, store, cache, lambda done, total: None)
         self._counting_askers: list[tuple[LLM, str, str, CachedReplies]] = []
 
-    def ask(self, llm: LLM, purpose: str) -> Asking:
+    def ask(self, llm: LLM, purpose: str) -> AskFunction:
         """Return a function that counts the requests."""
         replies = replies_name(llm, purpose, self._store)
         asker = CachedReplies(llm, self._store.replies(replies))
@@ -102,7 +102,7 @@ class _CountingRun(Run):
         }
 
 
-class _ReadingAhead(_CountingRun):
+class _InputComputingRun(_CountingRun):
     """A run before its inputs are cached. Missing inputs are computed immediately, each once, and not stored.
 
     Only stages with quick inputs, such as the samples, are counted this way.
@@ -118,11 +118,11 @@ class _ReadingAhead(_CountingRun):
             return super().read(stage)
         if stage.key not in self._computed:
             # In a separate run: requests of the input are counted with the input itself.
-            self._computed[stage.key] = stage.make(_ReadingAhead(stage, self._store, self._cache, self._computed))
+            self._computed[stage.key] = stage.make(_InputComputingRun(stage, self._store, self._cache, self._computed))
         return self._computed[stage.key]  # type: ignore[return-value]  # the key of a Stage[T] has a result of type T
 
 
-def request_counts(needed: Mapping[str, AnyStage], cached: set[str], store: Store) -> tuple[RequestCount, ...]:
+def count_missing_requests(needed: Mapping[str, AnyStage], cached: set[str], store: Store) -> tuple[RequestCount, ...]:
     """Count the requests of the stages to be run, which `needed` holds by key. `cached` are the keys of cached results.
 
     If all inputs of a stage are cached or quick to compute, the stage writes its prompts, and stored replies are
@@ -136,16 +136,16 @@ def request_counts(needed: Mapping[str, AnyStage], cached: set[str], store: Stor
     for stage in asking:
         missing = None
         if stage.has_quick_inputs:
-            missing = _missing_requests(stage, _ReadingAhead(stage, store, cache, computed))
+            missing = _missing_requests(stage, _InputComputingRun(stage, store, cache, computed))
         elif all(input_stage.key in cached for input_stage in stage.inputs):
             missing = _missing_requests(stage, _CountingRun(stage, store, cache))
         elif all(input_stage.key in cached | answered for input_stage in stage.inputs):
-            missing = _missing_requests(stage, _ReadingAhead(stage, store, cache, computed))
+            missing = _missing_requests(stage, _InputComputingRun(stage, store, cache, computed))
         counted = requests_by_kind[stage.kind]
         if missing is None:
-            tokens = _estimate_tokens(stage, _ReadingAhead(stage, store, cache, computed))
+            tokens = _estimate_tokens(stage, _InputComputingRun(stage, store, cache, computed))
             counted.estimate(stage.n_requests, stage, [tokens])
-        elif missing and _follows_asking(
+        elif missing and _waits_for_requests(
             stage, needed, answered
         ):  # an earlier stage must send requests first, so this is an estimate
             counted.estimate(len(missing), stage, list(missing.values()))
@@ -157,7 +157,7 @@ def request_counts(needed: Mapping[str, AnyStage], cached: set[str], store: Stor
         if stage.has_quick_inputs and missing == {}:
             answered.add(stage.key)
     server_counts = _server_request_counts(
-        [(stage, _ReadingAhead(stage, store, cache, computed)) for stage in reversed(tuple(needed.values()))]
+        [(stage, _InputComputingRun(stage, store, cache, computed)) for stage in reversed(tuple(needed.values()))]
     )
     titles = {stage.kind: stage.title for stage in asking}
     return (*server_counts, *(requests_by_kind[kind].count(kind, title, store) for kind, title in titles.items()))
@@ -169,9 +169,11 @@ def count_max_requests(stages: Collection[AnyStage], store: Store) -> tuple[Requ
     asking = [stage for stage in stages if stage.n_requests]
     cache, computed = Cache(), dict[str, object]()
     for stage in asking:
-        tokens = _estimate_tokens(stage, _ReadingAhead(stage, store, cache, computed))
+        tokens = _estimate_tokens(stage, _InputComputingRun(stage, store, cache, computed))
         requests_by_kind[stage.kind].estimate(stage.n_requests, stage, [tokens])
-    server_counts = _server_request_counts([(stage, _ReadingAhead(stage, store, cache, computed)) for stage in stages])
+    server_counts = _server_request_counts(
+        [(stage, _InputComputingRun(stage, store, cache, computed)) for stage in stages]
+    )
     titles = {stage.kind: stage.title for stage in asking}
     return (*server_counts, *(requests_by_kind[kind].count(kind, title, store) for kind, title in titles.items()))
 
@@ -239,11 +241,11 @@ def _edited_models(missing: _Missing, store: Store) -> list[EditedModel]:
     models = {(purpose, replies): llm for (purpose, replies, _), (llm, _) in missing.items()}
     for purpose, replies, request in missing:
         requests[purpose, replies].append(request)
-    edits = (edited_model(llm, each[0], requests[each], store) for each, llm in models.items())
+    edits = (find_edited_model(llm, each[0], requests[each], store) for each, llm in models.items())
     return [each for each in edits if each]
 
 
-def _follows_asking(stage: AnyStage, needed: Collection[str], answered: Collection[str]) -> bool:
+def _waits_for_requests(stage: AnyStage, needed: Collection[str], answered: Collection[str]) -> bool:
     """Return True if an uncached stage before this one sends requests to a language model."""
     return any(
         upstream_stage.n_requests

@@ -28,7 +28,7 @@ from runner.engine.store import Store
 
 log = logging.getLogger(__name__)
 
-_LOOK_EVERY_S = 0.2
+_POLL_EVERY_S = 0.2
 """Seconds between checks for the end of a pause."""
 
 GIVEN_UP = "stopped by the user"
@@ -47,13 +47,13 @@ def run_stages(
     limiter: Limiter | None = None,
     folder: Path = Path(),
 ) -> Iterator[StageRun]:
-    """Run the stages in dependency order and yield each outcome. See `running` for the arguments."""
-    with running(order, store, executor, n_workers, watch, limiter, folder) as outcomes:
+    """Run the stages in dependency order and yield each outcome. See `start_schedule` for the arguments."""
+    with start_schedule(order, store, executor, n_workers, watch, limiter, folder) as outcomes:
         yield from outcomes
 
 
 @contextmanager
-def running(
+def start_schedule(
     order: Sequence[AnyStage],
     store: Store,
     executor: Executor,
@@ -105,8 +105,9 @@ class PersistentWorkers:
 
     @contextmanager
     def running(self, order: Sequence[AnyStage], watch: Watch = ignore_progress) -> Iterator[Iterator[StageRun]]:
-        """Start workers unless the current ones can run these stages: see `running`. If stages remain at the end, all
-        workers stop.
+        """Start workers unless the current ones can run these stages: see `start_schedule`.
+
+        If stages remain at the end, all workers stop.
         """
         self._watch = watch
         schedule = _Schedule(order, self._get_workers({stage.key: stage for stage in order}), self._steering)
@@ -173,7 +174,7 @@ class _Schedule:
     def _wait(self) -> Sequence[StageRun | LostStage]:
         if self._running or not self._steering.is_paused:
             return self._workers.wait_for_outcomes()
-        time.sleep(_LOOK_EVERY_S)
+        time.sleep(_POLL_EVERY_S)
         return ()
 
     def _begin(self) -> bool:

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from components.errors import ComponentError
 from runner.engine.plugins.plugin_loading import class_snapshot, find_loaded, plugin_packages, require_unchanged
-from runner.engine.plugins.snapshot import installed_digest, is_user_package
+from runner.engine.plugins.snapshot import hash_installed_package, is_user_package
 
 _WRAPPED = ("__func__", "__wrapped__", "func", "fget")
 """Wrapper attributes that hold the wrapped object."""
@@ -132,4 +132,4 @@ def hash_code(package: str) -> str:
     The files are those that this process loaded for a run, otherwise the installed ones.
     """
     snapshot = find_loaded(package)
-    return snapshot.get_digest(package) if snapshot else installed_digest(package)
+    return snapshot.get_digest(package) if snapshot else hash_installed_package(package)

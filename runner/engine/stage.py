@@ -13,7 +13,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Generic, TypedDict, TypeVar, Unpack, dataclass_transform
 
-from components.fields import counts
+from components.fields import is_in_key
 from components.json_value import Json
 from components.openai_server.limiter import Tokens
 from runner.engine.codecs import Codec, Parts
@@ -68,7 +68,7 @@ class ServerRequests:
     is_exact: bool
 
 
-class _Reader:
+class _StageReader:
     """Base of everything that reads stages."""
 
     @property
@@ -77,7 +77,7 @@ class _Reader:
         return ()
 
 
-class StageGroup(_Reader):
+class StageGroup(_StageReader):
     """Stages that are read together: a frozen dataclass of stages and plain values, which may be a field of a stage.
 
     Keys contain the name of its class. A renamed class keeps its old name there: the keyword `name_in_keys`.
@@ -103,7 +103,7 @@ class _StageKeywords(TypedDict, total=False):
 
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(dataclasses.field,))
-class Stage(_Reader, ABC, Generic[T]):
+class Stage(_StageReader, ABC, Generic[T]):
     """One node of a cell's graph. `T` is the type of its result. Two stages with equal keys are the same piece of work.
 
     A subclass is a frozen dataclass without a decorator. The keywords of its class are the class variables below:
@@ -272,7 +272,7 @@ def _fields(value: object) -> tuple["dataclasses.Field[object]", ...]:
 
 def _describe_fields(value: object) -> dict[str, Json]:
     values = [(field, getattr(value, field.name)) for field in _fields(value)]
-    return {field.name: _describe_value(field_text) for field, field_text in values if counts(field, field_text)}
+    return {field.name: _describe_value(each) for field, each in values if is_in_key(field, each)}
 
 
 def _describe_value(value: object) -> Json:
@@ -287,7 +287,7 @@ def _describe_value(value: object) -> Json:
     return describe(value)
 
 
-def _field_leaves(value: _Reader) -> Iterator[object]:
+def _field_leaves(value: _StageReader) -> Iterator[object]:
     """Yield the values in the fields of a stage or a group: stages, components, plain values. Also `also_read`."""
     for field in _fields(value):
         yield from _leaves(getattr(value, field.name))

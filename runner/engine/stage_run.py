@@ -11,7 +11,7 @@ from components.loading import loading
 from components.openai_server.limiter import current_limiter, use_limiter
 from components.openai_server.received_replies import ReceivedReplies, use_received
 from components.protocols import LLM
-from runner.engine.ask import Asker, Asking, Report
+from runner.engine.ask import Asker, AskFunction, ReportProgress
 from runner.engine.cache import Cache
 from runner.engine.codecs import Parts
 from runner.engine.edited_models import record_code
@@ -31,7 +31,7 @@ class Run:
     only_counts: ClassVar[bool] = False
     """True in a run for the plan, which counts requests and discards the result."""
 
-    def __init__(self, stage: AnyStage, store: Store, cache: Cache, report: Report) -> None:
+    def __init__(self, stage: AnyStage, store: Store, cache: Cache, report: ReportProgress) -> None:
         self._key = stage.key
         self._store = store
         self._cache = cache
@@ -72,7 +72,7 @@ class Run:
         """
         return self._store.find(stage.kind, stage.key) is not None
 
-    def ask(self, llm: LLM, purpose: str) -> Asking:
+    def ask(self, llm: LLM, purpose: str) -> AskFunction:
         """Return a function that sends requests to a model and stores the replies. `purpose` is "answers" or a judge's
         metric.
         """

@@ -19,13 +19,13 @@ from components.secrets.known import mark_variables
 from components.secrets.mask import mask_text
 from components.text.normalize import whole_characters
 from runner.engine import environment
-from runner.engine.ask import Report
+from runner.engine.ask import ReportProgress
 from runner.engine.cache import Cache
 from runner.engine.codecs import Parts
 from runner.engine.hidden_answers import hidden_lines
 from runner.engine.identity import hash_description
 from runner.engine.outcome import StageRun, user_code_note
-from runner.engine.plugins.plugin_loading import code_class, uncovered_reads
+from runner.engine.plugins.plugin_loading import code_class, take_uncovered_reads
 from runner.engine.source_code import require_equal_files
 from runner.engine.spending import SharedLimiter
 from runner.engine.stage import AnyStage, Stage
@@ -75,7 +75,7 @@ class Worker:
         self._damaged: list[str] = []
         self._hidden: dict[str, Counter[str]] = {}
 
-    def run(self, stage: AnyStage, report: Report = no_report) -> StageRun:
+    def run(self, stage: AnyStage, report: ReportProgress = no_report) -> StageRun:
         """Find or compute the result. Returns failures and reached budgets as outcomes. Raises StoreError if the result
         cannot be stored.
         """
@@ -111,12 +111,12 @@ class Worker:
         for line in hidden_lines(self._n_hidden()):
             log.warning("%s", line)
 
-    def _ensure(self, stage: AnyStage, report: Report, *, contents: bool = False) -> StageRun:
+    def _ensure(self, stage: AnyStage, report: ReportProgress, *, contents: bool = False) -> StageRun:
         if entry := self._reject_damaged(stage, self._find(stage), contents=contents):
             return _report_reuse(stage, entry)
         return self._ensure_locked(stage, report, contents=contents)
 
-    def _ensure_planned(self, stage: AnyStage, report: Report) -> StageRun:
+    def _ensure_planned(self, stage: AnyStage, report: ReportProgress) -> StageRun:
         """Find or compute a result as `_ensure` does, if the plan did not find it before the run."""
         # A lock in a bucket costs more than a lookup, and a failed lookup is remembered for the one under the lock.
         if self._store.is_cache and (entry := self._reject_damaged(stage, self._find_whole(stage), contents=False)):
@@ -124,7 +124,7 @@ class Worker:
         return self._ensure_locked(stage, report, was_absent=True)
 
     def _ensure_locked(
-        self, stage: AnyStage, report: Report, *, contents: bool = False, was_absent: bool = False
+        self, stage: AnyStage, report: ReportProgress, *, contents: bool = False, was_absent: bool = False
     ) -> StageRun:
         """Find or compute a result under its lock, if it is missing or damaged."""
         for input_stage in stage.inputs:
@@ -176,7 +176,9 @@ class Worker:
             self._store.discard(entry)
         return None if damages else entry
 
-    def _compute_and_store(self, stage: AnyStage, report: Report, lock: HeldLock, n_tries: int = _N_TRIES) -> StageRun:
+    def _compute_and_store(
+        self, stage: AnyStage, report: ReportProgress, lock: HeldLock, n_tries: int = _N_TRIES
+    ) -> StageRun:
         run = Run(stage, self._store, self._cache, report)
         declare_needed(stage.models)
         started, loaded = time.perf_counter(), loading_seconds()
@@ -228,7 +230,7 @@ class Worker:
         lists, and compiled code such as FAISS can even change read-only arrays.
         """
         if user_code_note(stage):
-            for line in uncovered_reads():
+            for line in take_uncovered_reads():
                 log.warning("%s", line)
             for input_stage in stage.inputs:
                 self._cache.forget(input_stage.key)

@@ -14,7 +14,7 @@ from components.json_value import Json
 from runner.launch.request import settings_fields
 from runner.pipeline.cell import Cell
 from runner.pipeline.planned_cells import Job
-from runner.results.cell_axes import level, parse_override_key, parse_place
+from runner.results.cell_axes import normalize_level, parse_config_path, parse_override_key
 
 Config = Mapping[str, Json]
 _WITHOUT_SHARED = ("pipeline",)
@@ -35,26 +35,26 @@ def convert_job(config: DictConfig) -> Job:
 def plain_config(config: DictConfig) -> dict[str, Json]:
     """Resolve a configuration, without the node `hydra`."""
     task = OmegaConf.masked_copy(config, [str(name) for name in config if name != "hydra"])
-    fill_open_places(task)
+    fill_unset_fields(task)
     return {str(name): plain_part(task, str(name)) for name in task}
 
 
-def fill_open_places(config: DictConfig) -> None:
+def fill_unset_fields(config: DictConfig) -> None:
     """Fill each field that an option leaves open (`???`) with the cell's component of that name, unless the user set
     it.
 
     `llm: ???` becomes `${llm}`. If the option itself contained that reference, a component chosen there
     (`+llm@expander.llm=openai`) would be merged with the cell's.
     """
-    for path in _open_places(OmegaConf.to_container(config)):
+    for path in _unset_paths(OmegaConf.to_container(config)):
         OmegaConf.update(config, path, f"${{{path.rpartition('.')[2]}}}")
 
 
-def _open_places(node: Json, above: str = "") -> Iterator[str]:
+def _unset_paths(node: Json, above: str = "") -> Iterator[str]:
     """Yield the dotted paths inside groups that have no value yet."""
     for name, value in node.items():
         if isinstance(value, Mapping):
-            yield from _open_places(value, f"{above}{name}.")
+            yield from _unset_paths(value, f"{above}{name}.")
         elif value == MISSING and above:
             yield f"{above}{name}"
 
@@ -73,7 +73,7 @@ def name_axes(config: Config, choices: Mapping[str, str | None], overrides: Sequ
     names = [*_named_settings(), *map(parse_override_key, overrides)]
     axes: dict[str, Json] = {group: choices[group] for group in _axis_fields() if group in choices}
     for name in names:
-        path = parse_place(name)  # the name may be of an option for another place: "llm@judge.llm"
+        path = parse_config_path(name)  # the name may be of an option for another place: "llm@judge.llm"
         if path.split(".")[0] in _axis_fields() and path not in choices:
             axes[path] = choices.get(name) or _axis_value(_select(config, path))
     return axes
@@ -131,4 +131,4 @@ def _select(config: Config, path: str) -> Json:
 def _axis_value(value: Json) -> Json:
     """Return a value for an axis. For a component, this is the name of its class, which is short enough to read."""
     is_component = isinstance(value, Mapping) and "_target_" in value
-    return value["_target_"].rpartition(".")[2] if is_component else level(value)
+    return value["_target_"].rpartition(".")[2] if is_component else normalize_level(value)

@@ -22,11 +22,11 @@ from omegaconf.errors import OmegaConfBaseException
 
 from components.json_value import Json
 from components.secrets.mask import without_secrets
-from runner.launch.axis_naming import fill_open_places, name_axes, plain_config, plain_part
+from runner.launch.axis_naming import fill_unset_fields, name_axes, plain_config, plain_part
 from runner.launch.hydra_folders import job_folder
 from runner.launch.overrides import unknown_key
 from runner.pipeline.planned_cells import Job
-from runner.results.cell_axes import parse_override_key, parse_place
+from runner.results.cell_axes import parse_config_path, parse_override_key
 
 CONFIG_FOLDER = ".hydra"
 _NO_VALUE = object()
@@ -73,7 +73,7 @@ class JobComposer:
             if values[key].isdisjoint(applied):
                 raise HydraException(f"Could not override '{key}'.")
             if each_value:
-                group = parse_place(key).partition(".")[0]
+                group = parse_config_path(key).partition(".")[0]
                 raise HydraException(
                     f"{override}: applies to no cell, because no {group} that it is combined with has this field"
                 )
@@ -134,7 +134,7 @@ class JobComposer:
                 self._refused.add(key)
         return key not in self._refused
 
-    def present_value(self, key: str, options: Sequence[str]) -> Json:
+    def find_current_value(self, key: str, options: Sequence[str]) -> Json:
         """Return the field's value in the first of these options that has the field; None if no option has it."""
         for option in options:
             with suppress(HydraException):  # an unknown option is an error of the job that chooses it
@@ -184,7 +184,7 @@ class _Composition:
     def __init__(self, config: DictConfig) -> None:
         self._hydra = config.hydra
         self._task = _take_task_nodes(config)
-        fill_open_places(self._task)
+        fill_unset_fields(self._task)
         self.choices: Json = OmegaConf.to_container(config.hydra.runtime.choices)
         self._parts: dict[tuple[str, tuple[str, ...]], Json] = {}
 

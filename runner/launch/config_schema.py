@@ -49,7 +49,7 @@ _REFERENCE: Schema = {
     "type": "string",
     "pattern": r"\$\{|^\?\?\?$",
 }
-_OF_PLUGIN: Schema = {
+_PLUGIN_CLASS_SCHEMA: Schema = {
     "description": "A class of one of your packages in run.plugins.",
     "type": "string",
     "not": {"pattern": r"^(components|runner)\."},
@@ -208,7 +208,7 @@ def _any_class_schema(nodes: Mapping[str, Schema], *, is_open: bool) -> Schema:
     named = {"enum": list(nodes)}
     return {
         "type": "object",
-        "properties": {"_target_": {"anyOf": [named, _OF_PLUGIN]} if is_open else named},
+        "properties": {"_target_": {"anyOf": [named, _PLUGIN_CLASS_SCHEMA]} if is_open else named},
         "if": {"required": ["_target_"]},
         "then": {"allOf": [{"if": _target_schema(path), "then": node} for path, node in nodes.items()]},
         "else": {"anyOf": list(nodes.values())},

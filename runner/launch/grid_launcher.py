@@ -68,8 +68,8 @@ class GridLauncher(Launcher):  # type: ignore[misc]
         assert self._config is not None
         hydra = self._config.hydra
         jobs = [each.job for each in composed]
-        keep = partial(write_sweep_jobs, self._config, composed)
-        code = self._run_jobs(jobs, Path(hydra.sweep.dir).name, list(hydra.overrides.task), keep)
+        write_config = partial(write_sweep_jobs, self._config, composed)
+        code = self._run_jobs(jobs, Path(hydra.sweep.dir).name, list(hydra.overrides.task), write_config)
         self.exit_code = max(self.exit_code, code)
         if code and (self.ends_process or code in (EXIT_OVER_BUDGET, EXIT_INTERRUPTED)):
             raise SystemExit(code)
@@ -91,7 +91,7 @@ class GridLauncher(Launcher):  # type: ignore[misc]
         assert self._composer is not None
         hydra, search = self._config.hydra, SearchJobs(space, self._composer, self._config)
         sweep_id, overrides = Path(hydra.sweep.dir).name, list(hydra.overrides.task)
-        self.exit_code = self._run_jobs(search.corners(), sweep_id, overrides, search.keep, search=search)
+        self.exit_code = self._run_jobs(search.corners(), sweep_id, overrides, search.write_accepted, search=search)
         if self.exit_code:
             raise SystemExit(self.exit_code)
 
@@ -148,7 +148,7 @@ def make_grid_sweeper() -> type:  # noqa: C901 - its class counts as one functio
             if searches(self.config):
                 with _hydra_errors():
                     _require_no_other_choice(launcher, self._one_at_a_time, self.max_batch_size)
-                    value_in = JobComposer(self.hydra_context.config_loader, self.config).present_value
+                    value_in = JobComposer(self.hydra_context.config_loader, self.config).find_current_value
                     space = read_space(self._parse(arguments), self.config, self._coupled, self._values, value_in)
                 launcher.launch_search(space)
                 return []
@@ -175,7 +175,7 @@ def make_grid_sweeper() -> type:  # noqa: C901 - its class counts as one functio
 
 
 def _require_no_plugins_here() -> None:
-    """Raise ConfigError for a folder `hydra_plugins` in the working directory, once that is on the path.
+    """Raise ConfigError if the working directory is on the path and contains a folder `hydra_plugins`.
 
     Workers of Hydra's launchers get the path, and unpickle the launcher from there before any code of ours runs.
     """

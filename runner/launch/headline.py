@@ -10,7 +10,7 @@ from components.records import Sample
 from runner.engine.store import Store
 from runner.output.planned_metric import PlannedMetric, PlannedMetrics
 from runner.pipeline.cell import Cell
-from runner.pipeline.corpus.loaded_data import Data
+from runner.pipeline.corpus.loaded_data import DatasetStages
 from runner.pipeline.planned_cells import PlannedCell
 from runner.pipeline.scoring.answerable_questions import gives_passages
 from runner.results.cell_axes import WHOLE_GOLD_ADVICE, count_whole_gold, varies_chunks, varying_axes
@@ -88,7 +88,7 @@ def _whole_gold(cells: Sequence[PlannedCell], samples: Sequence[Sample]) -> list
     return [f"the gold of {counts[0]:,} of {counts[1]:,} samples is whole documents: {WHOLE_GOLD_ADVICE}"]
 
 
-def _lacks_measures(cells: Sequence[Cell], data: Iterable[Data]) -> bool:
+def _lacks_measures(cells: Sequence[Cell], data: Iterable[DatasetStages]) -> bool:
     """Return True if no sample has gold, a reference or another expected answer, and no judge grades."""
     return not any(cell.judge.scores for cell in cells) and all(
         not _n_with_gold(each)
@@ -98,11 +98,11 @@ def _lacks_measures(cells: Sequence[Cell], data: Iterable[Data]) -> bool:
     )
 
 
-def _n_with_gold(data: Data) -> int:
+def _n_with_gold(data: DatasetStages) -> int:
     return data.n_samples - int(data.notes.get("n_samples_without_gold_in_corpus") or 0)
 
 
-def _answer_headline(cells: Sequence[PlannedCell], data: Data, store: Store) -> str:
+def _answer_headline(cells: Sequence[PlannedCell], data: DatasetStages, store: Store) -> str:
     """Return the first metric of answers that half of the samples of a data set can have, or "" if no metric has that
     many.
     """

@@ -41,7 +41,7 @@ SHIPPED: Mapping[str, frozenset[str]] = {
 }
 """Classes that a configuration may name without `run.plugins`, by Hydra's node."""
 
-_UNFIT: Mapping[str, str] = {
+_REFUSED_PLUGINS: Mapping[str, str] = {
     "sweeper": (
         "a plugin's sweeper, which chooses each batch of cells by the results of the previous batch; cells here "
         "return no number. Leave hydra/sweeper out and add search=tpe, or list the values of each axis: "
@@ -57,7 +57,7 @@ _UNFIT: Mapping[str, str] = {
 LOGS = ("hydra_logging", "job_logging")
 _GUARDED = (*SHIPPED, *LOGS)
 
-_LATE = "${hydra.runtime.output_dir}"
+_OUTPUT_DIR_REFERENCE = "${hydra.runtime.output_dir}"
 """The only value that Hydra sets after composition and that its logging refers to: an absolute path."""
 
 _MADE_BY_HYDRA = ("runtime", "overrides")
@@ -163,7 +163,7 @@ class _Reader:
         if node._is_interpolation():
             return self._resolve(node, place, depth)
         if isinstance(node, DictConfig):
-            return {str(key): self.plain(node._get_node(key), _below(place, key), depth + 1) for key in node}
+            return {str(key): self.plain(node._get_node(key), _child_path(place, key), depth + 1) for key in node}
         if isinstance(node, ListConfig):
             return [self.plain(node._get_node(i), f"{place}[{i}]", depth + 1) for i in range(len(node))]
         return node._value()
@@ -174,7 +174,7 @@ class _Reader:
         try:
             referenced = node._dereference_node()
         except (OmegaConfBaseException, RecursionError):
-            if not text.replace("${hydra:", "${hydra.").startswith(_LATE):
+            if not text.replace("${hydra:", "${hydra.").startswith(_OUTPUT_DIR_REFERENCE):
                 self._refuse(
                     place, f"got {text!r}, which cannot be resolved before Hydra builds it. Write out the value."
                 )
@@ -188,7 +188,7 @@ class _Reader:
         self.problems.append(f"{place}: {problem}")
 
 
-def _below(place: str, key: object) -> str:
+def _child_path(place: str, key: object) -> str:
     """Append a key to a configuration path. Keys may be numbers in YAML."""
     return f"{place}.{key}"
 
@@ -206,11 +206,11 @@ def _target_problems(node: Json, place: str, name: str, plugins: Sequence[str]) 
     if target is None or target in shipped:
         return
     if (
-        name in _UNFIT
+        name in _REFUSED_PLUGINS
         and top_package(target) == "hydra_plugins"
         and not (name == "launcher" and is_within(target, plugins))
     ):
-        yield f"hydra/{name}: got {target}, {_UNFIT[name]}"
+        yield f"hydra/{name}: got {target}, {_REFUSED_PLUGINS[name]}"
     elif not is_within(target, plugins):
         known = f"{', '.join(sorted(shipped))}, or a class of a package that run.plugins names"
         yield f"{place}._target_: got {target!r}, expected {known}{remedy(target)}"
@@ -266,7 +266,7 @@ def _stray_targets(node: Any, place: str) -> Iterator[str]:
         if "_target_" in node:
             yield f"{place}._target_: Hydra builds nothing here. Remove it."
         for key in node:
-            yield from _stray_targets(node._get_node(key), _below(place, key))
+            yield from _stray_targets(node._get_node(key), _child_path(place, key))
     elif isinstance(node, ListConfig):
         for number in range(len(node)):
             yield from _stray_targets(node._get_node(number), f"{place}[{number}]")

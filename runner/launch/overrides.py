@@ -45,7 +45,7 @@ def quote_values(arguments: Sequence[str]) -> list[str]:
 def refuse_stray_words(overrides: Sequence[str]) -> None:
     """Raise ConfigError for words that set nothing.
 
-    Most are part of a list that was typed with blanks: "chunk.size=64, 128" reaches the command as two words.
+    Most are part of a list that was typed with spaces: "chunk.size=64, 128" reaches the command as two words.
     """
     problems: dict[str, str] = {}
     axis = whole = ""
@@ -54,7 +54,7 @@ def refuse_stray_words(overrides: Sequence[str]) -> None:
             axis = whole = override
         elif axis:
             whole = f"{whole.rstrip(',')},{override.lstrip(',')}".replace("=,", "=")
-            problems[axis] = f"{axis} {override}: separate values by commas without blanks: {whole}"
+            problems[axis] = f"{axis} {override}: separate values by commas, without spaces: {whole}"
         else:
             problems[override] = f"{override!r} sets nothing, expected group=option or key=value"
     if problems:

@@ -181,7 +181,7 @@ _caches: dict[tuple[object, ...], tuple[Pickles, list[ConfigNode]]] = {}
 
 
 def _get_cache(places: tuple[tuple[str, ...], ...]) -> Pickles:
-    """Return the cache of all loaders that search the same places. It ends when a program registers other nodes."""
+    """Return the cache of all loaders that search the same places. Registering other nodes replaces it."""
     nodes = list(_registered_nodes(ConfigStore.instance().repo))
     # the cache keeps the nodes alive, so their ids stay unique
     cache, _ = _caches.setdefault((places, *map(id, nodes)), ({}, nodes))

@@ -79,13 +79,13 @@ class _Jobs:
         jobs: Sequence[Job],
         sweep_id: str,
         overrides: Sequence[str],
-        keep: WriteConfig,
+        write_config: WriteConfig,
         *,
         search: SearchJobs | None = None,
     ) -> int:
         """Run the sweep and return its exit code: see `start_sweep`."""
         self.folder = Path(jobs[0].config["run"]["results_dir"]).absolute() / sweep_id
-        self.exit_code = start_sweep(jobs, sweep_id, overrides, keep, search=search)
+        self.exit_code = start_sweep(jobs, sweep_id, overrides, write_config, search=search)
         return self.exit_code
 
     def __call__(self, config: DictConfig) -> NoReturn:

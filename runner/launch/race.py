@@ -18,7 +18,7 @@ from runner.engine.stage import AnyStage, Stage
 from runner.engine.store import Store
 from runner.engine.worker import read_cached
 from runner.launch.race_plan import PlannedRace
-from runner.pipeline.race_blocks import block_scoring, select_block
+from runner.pipeline.race_blocks import build_round_scoring, select_round
 from runner.pipeline.scoring.score_stages import Scoring
 
 RunStages = Callable[[Sequence[AnyStage]], Iterable[StageRun]]
@@ -69,9 +69,9 @@ class SweepRace:
         the failure.
         """
         planned, live = self._planned, np.flatnonzero(self._race.live).tolist()
-        block = select_block(planned.cells[0].graph.data, rows)
+        block = select_round(planned.cells[0].graph.data, rows)
         stages = {
-            index: block_scoring(cell.request.cell, block, cell.pool, planned.metric)
+            index: build_round_scoring(cell.request.cell, block, cell.pool, planned.metric)
             for index, cell in enumerate(planned.cells)
             if index in live
         }

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from math import isnan
 from pathlib import Path
 
-from components.statistics import forecast, share_asked
+from components.statistics import forecast, share_before_stop
 from runner.launch.race_plan import PlannedRace
 from runner.output.earlier_sweeps import EarlierScores, earlier_scores
 from runner.output.money import format_money
@@ -113,7 +113,7 @@ def _share_before_stop(race: PlannedRace, gap: float) -> float:
     rules, n = race.settings.rules, len(race.rows)
     errors = (gap + rules.margin) / _DEVIATION * n**0.5
     n_tests = (2 if rules.margin else 1) * max(1, len(_known_costs(race.costs or ())))
-    return max(share_asked(errors, rules.alpha / n_tests), rules.looks(n)[0] / n)
+    return max(share_before_stop(errors, rules.alpha / n_tests), rules.looks(n)[0] / n)
 
 
 def _known_costs(costs: Sequence[float]) -> set[float]:

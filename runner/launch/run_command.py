@@ -19,7 +19,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from components.errors import ConfigError
 from components.secrets.mask import mask_text, shorten_masked
-from runner.console.display import escape_control, say_error
+from runner.console.display import escape_control, print_error
 from runner.console.ending_signals import unmask_interrupts
 from runner.console.own_packages import add_working_directory
 from runner.launch import grid_launcher
@@ -51,7 +51,7 @@ def main(config: DictConfig) -> None:
         config.hydra = settings
     in_sweep = settings.mode is RunMode.MULTIRUN
     if not in_sweep and "sweeps" in settings.runtime.choices:
-        say_error("+sweeps: got a sweep of several cells without -m. Add -m.")
+        print_error("+sweeps: got a sweep of several cells without -m. Add -m.")
         sys.exit(EXIT_NOT_RUN)
     sweep_dir = Path(settings.sweep.dir)
     overrides = list(settings.overrides.task)
@@ -59,8 +59,8 @@ def main(config: DictConfig) -> None:
         overrides = list(OmegaConf.load(sweep_dir / "multirun.yaml").hydra.overrides.task)
     job = convert_job(config)
     folder = job_folder(settings.sweep.subdir if in_sweep else "") / CONFIG_FOLDER
-    keep = partial(write_jobs, [composed_job(config, job, folder)])
-    code = run_sweep([job], sweep_dir.name, overrides, keep, is_part=in_sweep)
+    write_config = partial(write_jobs, [composed_job(config, job, folder)])
+    code = run_sweep([job], sweep_dir.name, overrides, write_config, is_part=in_sweep)
     if code and in_sweep:
         raise CellFailed(f"the cell {' '.join(settings.overrides.task)} ended with exit code {code}")
     if code:
@@ -136,10 +136,10 @@ def run_hydra() -> None:
         sys.argv[1:] = quote_values(move_multirun_first(sys.argv[1:]))
         _check_flags(sys.argv[1:])
     except FileNotFoundError:
-        say_error("the working directory was deleted: cd to another directory")
+        print_error("the working directory was deleted: cd to another directory")
         sys.exit(EXIT_NOT_RUN)
     except ConfigError as error:
-        say_error(error)
+        print_error(error)
         sys.exit(EXIT_NOT_RUN)
     if os.environ.get("HYDRA_FULL_ERROR"):
         with compose_by_parts(), _mask_display(sys.argv[1:]):
@@ -155,13 +155,13 @@ def run_hydra() -> None:
         ):
             main()
     except (HydraException, OmegaConfBaseException, RecursionError) as error:
-        say_error(explain_error(error, sys.argv[1:]))
+        print_error(explain_error(error, sys.argv[1:]))
         sys.exit(EXIT_NOT_RUN)
     except KeyboardInterrupt:
-        say_error("\nInterrupted before the first stage.")
+        print_error("\nInterrupted before the first stage.")
         sys.exit(EXIT_INTERRUPTED)
     except CellFailed as error:
-        say_error(error)
+        print_error(error)
         sys.exit(EXIT_CELL_FAILED)
     except BrokenPipeError:  # the reader of the output, such as `head`, has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -169,7 +169,7 @@ def run_hydra() -> None:
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
             name = shorten_masked(repr(error.filename), _MAX_QUOTED_CHARACTERS)
-            say_error(f"{name}: a path or an option of a group that is too long for the file system. Shorten it.")
+            print_error(f"{name}: a path or an option of a group that is too long for the file system. Shorten it.")
             sys.exit(EXIT_NOT_RUN)
-        say_error(f"run.results_dir: cannot write to it: {error}. Choose another run.results_dir.")
+        print_error(f"run.results_dir: cannot write to it: {error}. Choose another run.results_dir.")
         sys.exit(EXIT_NOT_RUN)

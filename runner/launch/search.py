@@ -16,7 +16,7 @@ from runner.engine.store import Store
 from runner.launch.search_jobs import SearchJobs
 from runner.launch.search_plan import PlannedSearch
 from runner.launch.search_strategies import Point, Scores, make_strategy
-from runner.pipeline.planned_cells import Loaded, PlannedCell, SweepPlan, collect_plan, plan_cells
+from runner.pipeline.planned_cells import LoadedDatasets, PlannedCell, SweepPlan, collect_plan, plan_cells
 from runner.results import CellResult
 from runner.results.partial_sweeps import OPTIMISTIC, chose_by_scores, search_text
 
@@ -28,7 +28,12 @@ class SweepSearch:
     """The search of one sweep: asks the strategy for cells in rounds, and records their results."""
 
     def __init__(
-        self, planned: PlannedSearch, jobs: SearchJobs, store: Store, loaded: Loaded, announce: Callable[[str], None]
+        self,
+        planned: PlannedSearch,
+        jobs: SearchJobs,
+        store: Store,
+        loaded: LoadedDatasets,
+        announce: Callable[[str], None],
     ) -> None:
         """`loaded` are data sets, and `announce` receives a line per round.
 

@@ -65,7 +65,7 @@ class SearchJobs:
             self._accepted.append(composed)
         return request
 
-    def keep(self, sweep_dir: Path) -> None:
+    def write_accepted(self, sweep_dir: Path) -> None:
         """Write the configurations of the jobs that were accepted since the last call."""
         new: Sequence[ComposedJob] = self._accepted[self._n_written :]
         write_sweep_jobs(self._master, new, sweep_dir)

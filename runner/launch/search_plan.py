@@ -14,7 +14,7 @@ from runner.launch.search_strategies import Scores
 from runner.output.money import highest_cost, unpriced_models
 from runner.output.planned_metric import PlannedMetrics
 from runner.pipeline.planned_cells import CellRequest, PlannedCell, SweepPlan, plan_sweep
-from runner.pipeline.search_settings import SearchSettings
+from runner.pipeline.search_settings import SpaceSearchSettings
 from runner.results import COSTS, OK, CellResult
 from runner.results.cell_axes import DRAWS
 from runner.results.cell_choice import CONDITION, is_bound
@@ -43,7 +43,7 @@ class Objective:
 class PlannedSearch:
     """A search of `space`. The first of its objectives ranks the cells."""
 
-    settings: SearchSettings
+    settings: SpaceSearchSettings
     space: SearchSpace
     objectives: tuple[Objective, ...]
 

@@ -13,7 +13,7 @@ from components.json_value import Json
 from runner.launch.grid_sweeper import group_keys
 from runner.launch.search_strategies import AxisShape, Point
 from runner.pipeline.search_settings import Strategy
-from runner.results.cell_axes import parse_place
+from runner.results.cell_axes import parse_config_path
 
 _MAX_WHOLE_VALUES, _N_FRACTIONS = 1001, 101
 """Values of an interval: the most whole numbers, or the number of fractions."""
@@ -180,7 +180,7 @@ def _has_order(override: Override) -> bool:
 
 def _name(key: str) -> str:
     """Return the name of an axis: "judge.llm" of "+llm@judge.llm"."""
-    return parse_place(key.lstrip("+"))
+    return parse_config_path(key.lstrip("+"))
 
 
 def _list_values(values: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from components.errors import MissingExtraError
-from runner.pipeline.search_settings import SearchSettings
+from runner.pipeline.search_settings import SpaceSearchSettings
 from runner.pipeline.search_settings import Strategy as Name
 
 if TYPE_CHECKING:  # Optuna is imported where it is used
@@ -52,7 +52,7 @@ class AxisShape:
 Shapes = Sequence[AxisShape]
 
 
-def make_strategy(shapes: Shapes, settings: SearchSettings, n_objectives: int = 1) -> Strategy:
+def make_strategy(shapes: Shapes, settings: SpaceSearchSettings, n_objectives: int = 1) -> Strategy:
     """Return the strategy that the settings name. Raises MissingExtraError for TPE without Optuna."""
     strategies: dict[Name, Callable[[Shapes, int], Strategy]] = {
         Name.RANDOM: at_random,

@@ -17,7 +17,7 @@ from rich.console import Console
 from components.errors import BudgetReached, ComponentError, ConfigError, RagGridError, StoreError
 from components.json_value import Json
 from runner import results
-from runner.console.display import make_console, say_error
+from runner.console.display import make_console, print_error
 from runner.console.ending_signals import defer_ending_signals
 from runner.engine.hidden_answers import HiddenAnswers
 from runner.engine.outcome import StageRun
@@ -54,7 +54,7 @@ from runner.output.tracking import SafeTracker
 from runner.pipeline.planned_cells import (
     CellRequest,
     Job,
-    Loaded,
+    LoadedDatasets,
     PlannedCell,
     SweepPlan,
     drop_stopped_cells,
@@ -94,7 +94,7 @@ class RunJobs(Protocol):
         jobs: Sequence[Job],
         sweep_id: str,
         overrides: Sequence[str],
-        keep: WriteConfig = write_no_config,
+        write_config: WriteConfig = write_no_config,
         *,
         search: SearchJobs | None = None,
     ) -> int: ...
@@ -104,7 +104,7 @@ def run_sweep(
     jobs: Sequence[Job],
     sweep_id: str,
     overrides: Sequence[str],
-    keep: WriteConfig = write_no_config,
+    write_config: WriteConfig = write_no_config,
     *,
     search: SearchJobs | None = None,
     is_part: bool = False,
@@ -115,18 +115,18 @@ def run_sweep(
     reached.
     """
     try:
-        return start_sweep(jobs, sweep_id, overrides, keep, search=search, is_part=is_part)
+        return start_sweep(jobs, sweep_id, overrides, write_config, search=search, is_part=is_part)
     except BudgetReached as reached:
-        say_error(reached)
+        print_error(reached)
         return EXIT_OVER_BUDGET
     except SweepInterrupted as error:
-        say_error(error)
+        print_error(error)
         return EXIT_CELL_FAILED
     except RagGridError as error:
-        say_error(error)
+        print_error(error)
         return EXIT_NOT_RUN
     except KeyboardInterrupt:
-        say_error("\nInterrupted before the first stage.")
+        print_error("\nInterrupted before the first stage.")
         return EXIT_INTERRUPTED
 
 
@@ -134,7 +134,7 @@ def start_sweep(
     jobs: Sequence[Job],
     sweep_id: str,
     overrides: Sequence[str],
-    keep: WriteConfig = write_no_config,
+    write_config: WriteConfig = write_no_config,
     *,
     search: SearchJobs | None = None,
     is_part: bool = False,
@@ -142,17 +142,19 @@ def start_sweep(
     """Run all cells, and return the exit code: 0 success, 1 a cell failed, 130 interrupted. Raises RagGridError for a
     refused configuration, unusable data or a store that fails.
 
-    `sweep_id` names the results folder. `overrides` are the overrides of the whole sweep, for the record. `keep` is
-    called after the configuration and the data were accepted, because a refused configuration may contain a secret.
-    With `is_part`, other processes run other cells of the sweep, and share its budget. With `search`, `jobs` only have
-    the values of the axes, and the search proposes the cells.
+    `sweep_id` names the results folder. `overrides` are the overrides of the whole sweep, for the record.
+    `write_config` is called after the configuration and the data were accepted, because a refused configuration may
+    contain a secret. With `is_part`, other processes run other cells of the sweep, and share its budget. With `search`,
+    `jobs` only have the values of the axes, and the search proposes the cells.
     """
     try:
         requests = check_jobs(jobs)
         if requests[0].cell.search.enabled and search is None:
             raise ConfigError(["search: got a single cell. Add -m and several values of an axis, or set search=none."])
         trust(requests[0].cell.run.plugins)
-        return RunningSweep(requests, sweep_id, overrides, make_console(), keep, search=search, is_part=is_part).run()
+        return RunningSweep(
+            requests, sweep_id, overrides, make_console(), write_config, search=search, is_part=is_part
+        ).run()
     finally:
         allow_edits()
 
@@ -166,7 +168,7 @@ class RunningSweep:
         sweep_id: str,
         overrides: Sequence[str],
         console: Console,
-        keep: WriteConfig = write_no_config,
+        write_config: WriteConfig = write_no_config,
         *,
         search: SearchJobs | None = None,
         is_part: bool = False,
@@ -189,7 +191,7 @@ class RunningSweep:
         self._console = console
         self._sweep_id = sweep_id
         self._overrides = tuple(overrides)
-        self._keep = keep
+        self._write_config = write_config
         self._shown_dir = _create_folder(Path(cell.run.results_dir)) / sweep_id
         # Resolved now, because a component may change the working directory.
         self._sweep_dir = self._shown_dir.absolute()
@@ -248,7 +250,7 @@ class RunningSweep:
 
     def _make_plan(self) -> SweepPlan:
         """Make and print the plan. For a search, it has the values of the axes, and the requests of all cells."""
-        loaded: Loaded = []
+        loaded: LoadedDatasets = []
         plan = plan_sweep(self._requests, self._store, self._console.print, loaded)
         reasons, more = self._plan_ranking(plan, loaded)
         if self._search and self._search_jobs:
@@ -262,7 +264,7 @@ class RunningSweep:
             self._console.print(f"      {line}", markup=False)
         return plan
 
-    def _plan_ranking(self, plan: SweepPlan, loaded: Loaded) -> tuple[list[str], list[str]]:
+    def _plan_ranking(self, plan: SweepPlan, loaded: LoadedDatasets) -> tuple[list[str], list[str]]:
         """Choose the metric that ranks the cells, and plan the race or the search. Return the lines of the plan about
         the metric, and about the race or the search.
         """
@@ -374,7 +376,7 @@ class RunningSweep:
         needed = {stage.key for cell in plan.cells for stage in cell.graph.result.upstream()}
         self._store.leases.write(self._store.run_id, needed)
         self._begin(plan)
-        self._execute(self._finishers(plan))
+        self._execute(self._run_race(plan))
 
     def _closing_lines(self) -> Iterator[str]:
         """Yield lines about a race that a budget ended, or about a search."""
@@ -389,14 +391,14 @@ class RunningSweep:
         if not self._has_begun:
             self._limiter.begin()
         discard(plan.plan.outdated, self._store)
-        self._keep(self._sweep_dir)
+        self._write_config(self._sweep_dir)
         if not self._has_begun:
             self._tracker.start()
         self._has_begun = True
         if not self._is_part:
             self._steering.begin(plan.cells)
 
-    def _finishers(self, plan: SweepPlan) -> SweepPlan:
+    def _run_race(self, plan: SweepPlan) -> SweepPlan:
         """Run the race, if there is one, and return the plan of the cells that neither it nor the user stopped."""
         if self._race is None:
             return plan
@@ -530,7 +532,7 @@ class RunningSweep:
         try:
             self._report_results(cells)
         except Exception as error:  # noqa: BLE001 - nothing of the sweep depends on its report
-            say_error(f"the results are complete, but could not be displayed: {type(error).__name__}: {error}")
+            print_error(f"the results are complete, but could not be displayed: {type(error).__name__}: {error}")
         for line in money_lines(cells, self._limiter.spent, self._prices):
             self._console.print(line, markup=False)
         for line in self._search.closing_lines(shlex.quote(str(self._shown_dir))) if self._search else ():

@@ -5,7 +5,7 @@ writes them one by one. For a cell with 600 metrics this takes longer than every
 knows the rows that MLflow would write, and writes them directly. It writes waiting runs together, because the tables
 are sorted by metric: each run alone would touch every page of them.
 
-We use MLflow's client behind a server, for files that are not on this machine, and if the tables differ from what
+We use MLflow's client for a tracking server, for files on another machine, and if the tables differ from what
 this module expects.
 """
 

@@ -15,12 +15,12 @@ _START = (
 """Takes the working directory off the path before any import. `python -m` would look there for `runner` first."""
 
 
-def own_command(module: str, *arguments: str) -> list[str]:
+def module_command(module: str, *arguments: str) -> list[str]:
     """Return the command that runs one of our modules, in any working directory, as `python -m` does."""
     return [sys.executable, *(["-P"] if sys.flags.safe_path else []), "-c", _START, module, *arguments]
 
 
-def own_environment() -> dict[str, str]:
+def module_environment() -> dict[str, str]:
     """Return the variables of this process, changed so that a process finds our packages in any working directory.
 
     Packages that this process trusts are trusted there too.

@@ -15,7 +15,7 @@ from runner.engine.plan import KindCount, Plan
 from runner.engine.request_counts import RequestCount
 from runner.pipeline.corpus.chunk_stages import BlockSegments
 from runner.pipeline.planned_cells import Job, PlannedCell, SweepPlan
-from runner.results.cell_axes import parse_override_key, parse_place
+from runner.results.cell_axes import parse_config_path, parse_override_key
 
 
 def show_plan(console: Console, sweep: SweepPlan, *, by_stage: bool) -> None:
@@ -36,7 +36,7 @@ def show_plan(console: Console, sweep: SweepPlan, *, by_stage: bool) -> None:
     )
     for line in (*edit_lines(sweep.plan), *version_lines(sweep.plan, cells[0].request.cell.run.fresh)):
         console.print(f"      {line}", style="yellow", markup=False)
-    for line in partly_applied(cells):
+    for line in partial_override_lines(cells):
         console.print(f"      {line}", markup=False)
     if by_stage and len(cells) > 1:
         console.print(_stages(kinds))
@@ -61,14 +61,14 @@ def _show_data(console: Console, cells: Sequence[PlannedCell]) -> None:
         console.print(line, style="yellow", markup=False)
 
 
-def partly_applied(cells: Sequence[PlannedCell]) -> Iterator[str]:
+def partial_override_lines(cells: Sequence[PlannedCell]) -> Iterator[str]:
     """Yield lines about settings that only some options of a group have, so that they apply only to some cells."""
     having: dict[str, list[Job]] = {}
     for cell in cells:
         for override in cell.request.job.overrides:
             having.setdefault(parse_override_key(override), []).append(cell.request.job)
     for key, jobs in having.items():
-        group = parse_place(key).partition(".")[0]
+        group = parse_config_path(key).partition(".")[0]
         if len(jobs) < len(cells) and group != key:
             options = join_names(list(dict.fromkeys(f"{group}={job.axes[group]}" for job in jobs)))
             yield f"{key} applies only to {options}: {len(jobs):,} of {count(len(cells), 'cell')}"

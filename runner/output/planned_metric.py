@@ -14,7 +14,7 @@ from components.records import Documents, Sample, ScoreState
 from runner.engine.store import Store
 from runner.engine.worker import read_cached
 from runner.pipeline.corpus.document_table import read_documents
-from runner.pipeline.corpus.loaded_data import Data
+from runner.pipeline.corpus.loaded_data import DatasetStages
 from runner.pipeline.corpus.sample_codec import decode_samples
 from runner.pipeline.planned_cells import PlannedCell
 from runner.pipeline.scorable_samples import (
@@ -73,7 +73,7 @@ class PlannedMetrics:
     Upper bounds take no part: they are not compared with others.
     """
 
-    def __init__(self, cells: Sequence[PlannedCell], data: Data, store: Store) -> None:
+    def __init__(self, cells: Sequence[PlannedCell], data: DatasetStages, store: Store) -> None:
         self._cells = without_bounds(cells)
         self._documents: Callable[[], Documents] = cache(
             lambda: read_cached(data.loaded, store, lambda entry: read_documents(entry.parts()))

@@ -72,7 +72,7 @@ class StageProgress:
             self._bars.start_task(self._tasks[stage.kind])
             completed = self._done[stage.kind] + done / total
             time_left = (
-                time_left_text(self._left.seconds_of_stage(stage.key)) if self._n_stages[stage.kind] == 1 else ""
+                time_left_text(self._left.stage_seconds_left(stage.key)) if self._n_stages[stage.kind] == 1 else ""
             )
             self._bars.update(self._tasks[stage.kind], completed=completed, visible=True, left=time_left)
             self._bars.update(self._all, left=time_left_text(self._left.seconds_of_sweep(now)))
@@ -122,6 +122,6 @@ class StageProgress:
                 line += f", {all_left}"
             if running and total:
                 line += f"; {self._titles[running.kind]}: {done:,} of {total:,}"
-                time_left = time_left_text(self._left.seconds_of_stage(running.key))
+                time_left = time_left_text(self._left.stage_seconds_left(running.key))
                 line += f" ({time_left})" if time_left and not all_left else ""
             self._console.print(line, markup=False)

@@ -6,7 +6,7 @@ The process runs `analysis`, which `runner` does not import.
 import subprocess
 from pathlib import Path
 
-from runner.output.own_process import own_command, own_environment
+from runner.output.own_process import module_command, module_environment
 
 FILES = ("report.html", "report.md", "report.json")
 """Files that `python -m analysis report` writes into the sweep's folder: the page, its text and its numbers."""
@@ -18,12 +18,12 @@ def write_report(sweep_dir: Path) -> str:
     """Write the report. Return "", or the reason why it was not written."""
     try:
         done = subprocess.run(  # noqa: S603 - the sweep wrote the folder
-            own_command("analysis", "report", str(sweep_dir)),
+            module_command("analysis", "report", str(sweep_dir)),
             capture_output=True,
             text=True,
             encoding="utf-8",
             errors="replace",
-            env=own_environment(),
+            env=module_environment(),
             check=False,
         )
     except OSError as error:

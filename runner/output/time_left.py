@@ -68,7 +68,7 @@ class TimeLeft:
         """Record that nothing ran for some seconds, because the sweep was paused."""
         self._began += seconds
 
-    def seconds_of_stage(self, key: str) -> float | None:
+    def stage_seconds_left(self, key: str) -> float | None:
         """Return the seconds that a running stage still needs, or None if too little of it was done to tell."""
         running = self._running.get(key)
         seconds = running.seconds() if running else None

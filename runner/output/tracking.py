@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING
 
 from components.errors import ConfigError
 from components.secrets.mask import mask_text
-from runner.output.own_process import own_command, own_environment
+from runner.output.own_process import module_command, module_environment
 
 if TYPE_CHECKING:  # the process is started before the pipeline is loaded
     from runner.pipeline.settings import TrackingSettings
@@ -186,13 +186,13 @@ class SafeTracker:
 
 def _start_process(errors: IO[str]) -> "subprocess.Popen[str]":
     return subprocess.Popen(  # noqa: S603 - our own module
-        own_command("runner.output.logging_process"),
+        module_command("runner.output.logging_process"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=errors,
         text=True,
         encoding="utf-8",
-        env=own_environment(),
+        env=module_environment(),
         process_group=0,  # a terminal sends Ctrl-C to the whole group of this process
     )
 

@@ -26,7 +26,7 @@ from components.limits import expected_one_of
 from components.protocols import Pipeline, ThreeWayEncoder
 from components.secrets.mask import shorten_masked
 from components.user_code.calls import format_exception
-from runner.engine.broken_contracts import class_name, named_errors
+from runner.engine.broken_contracts import class_name, name_class_in_errors
 from runner.engine.executors.protocol import Executor
 from runner.engine.plugins.named_code import remedy, top_package
 from runner.engine.plugins.plugin_loading import code_class, ensure_loaded
@@ -36,7 +36,7 @@ from runner.pipeline.cell import Cell
 from runner.pipeline.component_conflicts import combination_problems
 
 _ROOT = "components"
-_ROOTS_OF: Mapping[type, str] = {Executor: "runner.engine.executors"}
+_ROOTS_BY_KIND: Mapping[type, str] = {Executor: "runner.engine.executors"}
 """Packages with the classes of a kind that is not a role of the pipeline."""
 _MAX_QUOTED_CHARACTERS = 300
 """Maximum number of characters of a value that an error quotes."""
@@ -53,7 +53,7 @@ _MAX_WHOLE_NUMBER = 2**63 - 1
 """Largest whole number that arrays and files can hold."""
 
 Annotation = Any  # the type of a field, as `get_type_hints` returns it: a class, a union, a tuple of ...
-Built = Any  # the object built from a node, of the type that its annotation names
+BuiltObject = Any  # the object built from a node, of the type that its annotation names
 
 
 class _InvalidValue(Exception):
@@ -92,7 +92,7 @@ class CellBuilder:
     """Builds the cells of a sweep. They share most of their parts, and equal parts are built once."""
 
     def __init__(self) -> None:
-        self._built: dict[str, Built] = {}
+        self._built: dict[str, BuiltObject] = {}
 
     def build(self, config: Mapping[str, Json]) -> Cell:
         """Build one cell: see `build_cell`."""
@@ -107,7 +107,7 @@ class CellBuilder:
         return Cell(**values)
 
 
-def build_component(node: Mapping[str, Json], expected: type, path: str, plugins: Sequence[str] = ()) -> Built:
+def build_component(node: Mapping[str, Json], expected: type, path: str, plugins: Sequence[str] = ()) -> BuiltObject:
     """Build one component that satisfies the protocol `expected`. `path` is the node's path in the configuration.
 
     The node may name classes of this project and of the packages in `plugins` (see `read_plugins`). Raises ConfigError
@@ -136,20 +136,20 @@ class _Builder:
     `built` caches components by their path and their node.
     """
 
-    def __init__(self, plugins: Sequence[str] = (), built: dict[str, Built] | None = None) -> None:
+    def __init__(self, plugins: Sequence[str] = (), built: dict[str, BuiltObject] | None = None) -> None:
         self.problems: list[str] = []
         self._built = {} if built is None else built
         self._plugins = tuple(plugins)
         self._packages_refused: set[str] = set()
 
-    def build(self, value: Json, expected: Annotation, path: str) -> Built:
+    def build(self, value: Json, expected: Annotation, path: str) -> BuiltObject:
         """Return `value` as the type `expected`. If it is invalid, return None and add the errors to `problems`."""
         try:
             return self._build(value, expected, path)
         except _InvalidValue:
             return None
 
-    def _build(self, value: Json, expected: Annotation, path: str) -> Built:
+    def _build(self, value: Json, expected: Annotation, path: str) -> BuiltObject:
         origin: Annotation = get_origin(expected)
         items = get_args(expected)
         if origin in (typing.Union, types.UnionType):
@@ -168,7 +168,7 @@ class _Builder:
             return self._unreadable(expected, path)
         return self._component(value, (expected,), path)
 
-    def _unreadable(self, expected: Annotation, path: str) -> Built:
+    def _unreadable(self, expected: Annotation, path: str) -> BuiltObject:
         """Report a type that YAML cannot express. Only custom classes have such types."""
         self.problems.append(
             f"{path}: its class declares the type {expected}, which YAML cannot express; expected: bool, int, "
@@ -181,7 +181,7 @@ class _Builder:
         self.problems.append(f"{path}: got {got} ({type(value).__name__}), expected {expected}")
         return _InvalidValue()
 
-    def _optional(self, value: Json, options: tuple[Annotation, ...], path: str) -> Built:
+    def _optional(self, value: Json, options: tuple[Annotation, ...], path: str) -> BuiltObject:
         if value is None and type(None) in options:
             return None
         expected, *others = [option for option in options if option is not type(None)]
@@ -206,7 +206,7 @@ class _Builder:
                 return member
         raise self._refuse(path, value, f"one of {', '.join(str(member.value) for member in expected)}")
 
-    def _primitive(self, value: Json, expected: type, path: str) -> Built:
+    def _primitive(self, value: Json, expected: type, path: str) -> BuiltObject:
         if expected is float and type(value) is int and abs(value) <= sys.float_info.max:
             return float(value)
         if type(value) is not expected or (isinstance(value, float) and not math.isfinite(value)):
@@ -217,7 +217,7 @@ class _Builder:
             raise self._refuse(path, value, "text in UTF-8 without NUL characters. Rename a file that has such a name.")
         return value
 
-    def _component(self, node: Json, kinds: Sequence[type], path: str) -> Built:
+    def _component(self, node: Json, kinds: Sequence[type], path: str) -> BuiltObject:
         """Build a component of one of the kinds. Only protocols come as several kinds."""
         written = f"{path}: {node!r}"
         if written in self._built:
@@ -227,7 +227,7 @@ class _Builder:
             self._built[written] = component
         return component
 
-    def _check_and_build(self, node: Json, kinds: Sequence[type], path: str) -> Built:
+    def _check_and_build(self, node: Json, kinds: Sequence[type], path: str) -> BuiltObject:
         expected = kinds[0]
         if not isinstance(node, Mapping):
             raise self._refuse(path or "the configuration", node, f"a mapping for {_names(kinds)}")
@@ -235,14 +235,16 @@ class _Builder:
         cls = expected if is_settings else self._class(node, expected, path)
         component = self._construct(cls, node, path)
         try:
-            with named_errors(component, "a property or check() failed", "Fix the class", passing=_InvalidValue):
+            with name_class_in_errors(
+                component, "a property or check() failed", "Fix the class", passing=_InvalidValue
+            ):
                 self._check(component, kinds, node, path)
         except ComponentError as error:
             self.problems.append(f"{path}: {error}")
             raise _InvalidValue from error
         return component
 
-    def _check(self, component: Built, kinds: Sequence[type], node: Mapping[str, Json], path: str) -> None:
+    def _check(self, component: BuiltObject, kinds: Sequence[type], node: Mapping[str, Json], path: str) -> None:
         """Check that a component has the members of its kind, and add the errors that it finds in its fields."""
         nearest = max(kinds, key=lambda kind: (not _missing_members(component, kind), _n_shared(component, kind)))
         if "_target_" in node and (missing := _missing_members(component, nearest)):
@@ -265,7 +267,7 @@ class _Builder:
 
     def _class(self, node: Mapping[str, Json], expected: type, path: str) -> type:
         target = node.get("_target_")
-        roots = (_ROOTS_OF.get(expected, _ROOT), *self._plugins)
+        roots = (_ROOTS_BY_KIND.get(expected, _ROOT), *self._plugins)
         if not isinstance(target, str) or not is_within(target, roots):
             raise self._refuse_package(target, roots, path)
         module, _, name = target.rpartition(".")
@@ -300,7 +302,7 @@ class _Builder:
         roots = ", ".join(f"{root}.*" for root in allowed)
         return self._refuse(f"{path}._target_", target, f"the dotted path of a class under {roots}{remedy(target)}")
 
-    def _construct(self, cls: type, node: Mapping[str, Json], path: str) -> Built:
+    def _construct(self, cls: type, node: Mapping[str, Json], path: str) -> BuiltObject:
         n_before = len(self.problems)
         self._require_plugins(cls, node, path)
         values = self.field_values(cls, node, path)
@@ -392,7 +394,7 @@ def _hint(value: Json, path: str) -> str:
         return f"; a grid takes no intervals: list the values, as in {path}=64,128"
     if not _NUMBERS.fullmatch(value):
         return ""
-    return f"; several values have commas and no blanks: {path}={','.join(value.split())}"
+    return f"; separate several values by commas, without spaces: {path}={','.join(value.split())}"
 
 
 def _type_name(expected: Annotation) -> str:

@@ -14,7 +14,7 @@ from runner.pipeline.ranking.cell_ranking import RankingComponents
 from runner.pipeline.scoring.cell_scores import ScoringComponents
 from runner.pipeline.scoring.revision_scores import revision_metrics
 from runner.pipeline.search.cell_search import SearchComponents
-from runner.pipeline.search_settings import NO_SEARCH, SearchSettings
+from runner.pipeline.search_settings import NO_SEARCH, SpaceSearchSettings
 from runner.pipeline.settings import ExperimentSettings, LanguageSettings, RunSettings, TrackingSettings
 
 
@@ -36,7 +36,7 @@ class Cell(ScoringComponents, AnswerComponents, RankingComponents, SearchCompone
     pipeline: Pipeline = BuiltIn()
     prices: Prices = NO_PRICES
     race: RaceSettings = NO_RACE
-    search: SearchSettings = NO_SEARCH
+    search: SpaceSearchSettings = NO_SEARCH
     repeat: int = 0
     judge_repeat: int = 0
 

@@ -29,25 +29,30 @@ from components.clusters import Groups, choose_groups
 from components.protocols import ExistingIndexArm
 from runner.engine.identity import walk_components
 from runner.engine.stage import Stage
-from runner.pipeline.answers.cell_answers import CellAnswers, build_answers, build_passages, no_passages
+from runner.pipeline.answers.cell_answers import AnswerStages, build_answers, build_empty_passages, build_passages
 from runner.pipeline.answers.compressing import ContextTexts
 from runner.pipeline.answers.context_stages import ChosenContext
-from runner.pipeline.answers.generating import generations
+from runner.pipeline.answers.generating import find_generation_stages
 from runner.pipeline.answers.located_passages import LocatedPassages
 from runner.pipeline.answers.pipeline_replies import PipelineAnswers, PipelineReplies
 from runner.pipeline.answers.prompt_passages import AnyPassages, PipelinePassages, PromptPassages
 from runner.pipeline.cell import Cell
-from runner.pipeline.corpus.cell_texts import Texts, choose_texts
-from runner.pipeline.corpus.chunk_headers import asked_headers
+from runner.pipeline.corpus.cell_texts import CorpusStages, choose_texts
+from runner.pipeline.corpus.chunk_headers import find_llm_headers
 from runner.pipeline.corpus.gold_copies import FoundCopies, NoCopies
 from runner.pipeline.corpus.listed_documents import ListedDocuments
-from runner.pipeline.corpus.loaded_data import Data, SampleSet
+from runner.pipeline.corpus.loaded_data import DatasetStages, SampleSet
 from runner.pipeline.corpus.original_places import OriginalView, PromptSpans, map_to_original, refine_gold
-from runner.pipeline.corpus.refined_corpora import llm_corpora, refiner_reports
+from runner.pipeline.corpus.refined_corpora import find_llm_refined_corpora, refiner_reports
 from runner.pipeline.corpus.text_passages import ChunkPassages
-from runner.pipeline.ranking.cell_ranking import RankedHits, ranked_hits
+from runner.pipeline.ranking.cell_ranking import RankingStages, build_ranking
 from runner.pipeline.ranking.list_reranking import llm_hit_orders
-from runner.pipeline.ranking.truncated_texts import TruncatedPairs, TruncatedTexts, cut_texts, truncated_for_rerankers
+from runner.pipeline.ranking.truncated_texts import (
+    TruncatedPairs,
+    TruncatedTexts,
+    build_truncation_stages,
+    truncated_for_rerankers,
+)
 from runner.pipeline.result import Result
 from runner.pipeline.retrieval_result import IndexRetrieved, NothingRetrieved, PipelineRetrieved, Retrieved
 from runner.pipeline.scoring.answerable_questions import GivenAnswerable, gives_passages
@@ -57,8 +62,8 @@ from runner.pipeline.scoring.cell_scores import (
     build_pipeline_scoring_stages,
     build_scoring_stages,
 )
-from runner.pipeline.search.cell_search import SearchResult, indexed_hits, picking_arm, search_hits
-from runner.pipeline.search.existing_index import index_arm
+from runner.pipeline.search.cell_search import CellSearchStages, build_index_search, build_search, find_picking_arm
+from runner.pipeline.search.existing_index import find_index_arm
 from runner.pipeline.search.hit_ranks import HitRanks
 
 
@@ -69,13 +74,13 @@ class Graph:
     `passages` are the passages in the prompts. `used` names the fields of the cell that affect the result.
     """
 
-    data: Data
+    data: DatasetStages
     result: Result
     passages: AnyPassages
     used: frozenset[str]
 
 
-def build_graph(cell: Cell, data: Data, pool: Data | None = None) -> Graph:
+def build_graph(cell: Cell, data: DatasetStages, pool: DatasetStages | None = None) -> Graph:
     """Return all stages of a cell. `pool` is the loaded data set of its few-shot examples, or None if its prompts have
     no examples.
     """
@@ -89,7 +94,7 @@ def build_graph(cell: Cell, data: Data, pool: Data | None = None) -> Graph:
     return Graph(data, result, retrieval.passages, frozenset(recorder.list_used()))
 
 
-def _pipeline_graph(cell: Cell, data: Data, recorder: "_Recorder") -> Graph:
+def _pipeline_graph(cell: Cell, data: DatasetStages, recorder: "_Recorder") -> Graph:
     """Return all stages of a cell with a custom pipeline. Axes of the built-in pipeline do not affect it."""
     replies = PipelineReplies(cell.pipeline, data.samples, cell.repeat, data.n_samples)
     answers, places = PipelineAnswers(replies), LocatedPassages(data.corpus, replies)
@@ -118,21 +123,21 @@ class _Retrieval:
     scored: MetricInputs
 
 
-def _build_retrieval(cell: Cell, data: Data) -> _Retrieval:
+def _build_retrieval(cell: Cell, data: DatasetStages) -> _Retrieval:
     if not cell.retriever.arms:
         return _closed_book_retrieval(data)
-    arm = index_arm(cell.retriever)
+    arm = find_index_arm(cell.retriever)
     return _existing_index_retrieval(cell, data, arm) if arm else _corpus_retrieval(cell, data)
 
 
-def _existing_index_retrieval(cell: Cell, data: Data, arm: ExistingIndexArm) -> _Retrieval:
+def _existing_index_retrieval(cell: Cell, data: DatasetStages, arm: ExistingIndexArm) -> _Retrieval:
     """Build the stages from the questions to the passages of the prompts, which an existing index finds.
 
     The steps that make an index of the corpus do not affect it: refiner, chunks, headers and filter.
     """
-    texts, search = indexed_hits(cell, data, arm)
+    texts, search = build_index_search(cell, data, arm)
     copies = FoundCopies(data.samples, data.corpus) if cell.metrics.credit_copies else NoCopies()
-    ranked = ranked_hits(cell, texts, search, copies)
+    ranked = build_ranking(cell, texts, search, copies)
     context = ChosenContext(cell.context, cell.top_k, ranked.hits, ChunkPassages(texts.corpus, texts.chunks))
     read_context = build_passages(cell, texts, context, search.rerank_queries)
     places = map_to_original((), texts.chunks, ranked.hits, context, _build_places(read_context))
@@ -142,14 +147,14 @@ def _existing_index_retrieval(cell: Cell, data: Data, arm: ExistingIndexArm) -> 
     return _Retrieval(read_context.passages, index_retrieved, scored)
 
 
-def _corpus_retrieval(cell: Cell, data: Data) -> _Retrieval:
+def _corpus_retrieval(cell: Cell, data: DatasetStages) -> _Retrieval:
     """Build the stages from the documents to the passages of the prompts."""
-    picking = picking_arm(cell)
+    picking = find_picking_arm(cell)
     texts = choose_texts(cell, data, picking)
     gold = refine_gold(texts.refined, data.samples)
     copies = FoundCopies(data.samples, texts.original) if cell.metrics.credit_copies else NoCopies()
-    search = search_hits(cell, texts, gold, copies)
-    ranked = ranked_hits(cell, texts, search, copies)
+    search = build_search(cell, texts, gold, copies)
+    ranked = build_ranking(cell, texts, search, copies)
     context = ChosenContext(cell.context, cell.top_k, ranked.hits, ChunkPassages(texts.corpus, texts.chunks))
     read_context = build_passages(cell, texts, context, search.rerank_queries)
     places = map_to_original(texts.refined, texts.chunks, ranked.hits, context, _build_places(read_context))
@@ -167,9 +172,9 @@ def _build_places(read_context: ContextTexts) -> PromptSpans:
 
 def _collect_retrieved(
     cell: Cell,
-    texts: Texts,
-    search: SearchResult,
-    ranked: RankedHits,
+    texts: CorpusStages,
+    search: CellSearchStages,
+    ranked: RankingStages,
     places: OriginalView,
     gold: Stage[SampleSet],
     copies: FoundCopies | NoCopies,
@@ -177,8 +182,8 @@ def _collect_retrieved(
 ) -> Retrieved:
     """Collect the stages of retrieval that results show."""
     cut: list[TruncatedTexts | TruncatedPairs] = [*truncated_for_rerankers(ranked.steps.values())]
-    if not picking_arm(cell):
-        cut = [*cut_texts(cell.retriever, *texts.searched, (*search.queries, *search.further)), *cut]
+    if not find_picking_arm(cell):
+        cut = [*build_truncation_stages(cell.retriever, *texts.searched, (*search.queries, *search.further)), *cut]
     return Retrieved(
         search.queries,
         texts.original,
@@ -195,21 +200,21 @@ def _collect_retrieved(
             *ranked.reports,
             *read_context.reports,
         ),
-        llm_corpora(texts.refined),
-        asked_headers(texts.searched),
+        find_llm_refined_corpora(texts.refined),
+        find_llm_headers(texts.searched),
         HitRanks(search.rankings, texts.child_and_parent_chunks, () if ranked.hits is search.hits else (search.hits,)),
         read_context.compressed,
         (places.read,) if read_context.compressed else (),
     )
 
 
-def _closed_book_retrieval(data: Data) -> _Retrieval:
+def _closed_book_retrieval(data: DatasetStages) -> _Retrieval:
     """Build the retrieval of a closed-book cell, which has no hits and no passages."""
     scored = MetricInputs(data.samples, data.samples, data.corpus, None, NoCopies())
-    return _Retrieval(no_passages(data), NothingRetrieved(), scored)
+    return _Retrieval(build_empty_passages(data), NothingRetrieved(), scored)
 
 
-def _result(cell: Cell, data: Data, retrieval: _Retrieval, cell_answers: CellAnswers) -> Result:
+def _result(cell: Cell, data: DatasetStages, retrieval: _Retrieval, cell_answers: AnswerStages) -> Result:
     scorings = build_scoring_stages(cell, data, retrieval.scored, retrieval.passages, cell_answers)
     answerable = retrieval.scored.answerable
     samples = answerable if isinstance(answerable, GivenAnswerable) else data.samples
@@ -221,7 +226,7 @@ def _result(cell: Cell, data: Data, retrieval: _Retrieval, cell_answers: CellAns
         cell_answers.prompts,
         answers,
         scorings,
-        generations(answers),
+        find_generation_stages(answers),
         groups,
         cell_answers.revised,
     )

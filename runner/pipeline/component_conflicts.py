@@ -34,7 +34,7 @@ from runner.pipeline.cell import Cell
 from runner.pipeline.corpus.chunk_facts import extractor_problems
 from runner.pipeline.corpus.chunk_headers import header_problems
 from runner.pipeline.corpus.chunk_vectors import reads_documents
-from runner.pipeline.corpus.loaded_data import Data, metadata_names
+from runner.pipeline.corpus.loaded_data import DatasetStages, metadata_names
 from runner.pipeline.corpus.refined_corpora import refiner_problems
 from runner.pipeline.corpus.sample_codec import decode_samples
 from runner.pipeline.ranking.selecting import selection_problems
@@ -152,7 +152,7 @@ def searches(retriever: Retriever) -> bool:
     return bool(retriever.arms) and not any(isinstance(arm, PickingArm) for arm in retriever.arms)
 
 
-def data_problems(cell: Cell, data: Data, pool: Data | None, store: Store) -> list[str]:
+def data_problems(cell: Cell, data: DatasetStages, pool: DatasetStages | None, store: Store) -> list[str]:
     """Return error messages for components that do not suit the loaded data set, and for too few few-shot examples in
     `pool`.
 
@@ -177,7 +177,7 @@ def data_problems(cell: Cell, data: Data, pool: Data | None, store: Store) -> li
     return problems
 
 
-def _samples(data: Data, store: Store) -> tuple[Sample, ...]:
+def _samples(data: DatasetStages, store: Store) -> tuple[Sample, ...]:
     return read_cached(data.loaded, store, lambda entry: decode_samples(entry.part("samples")))
 
 

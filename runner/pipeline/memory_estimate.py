@@ -9,7 +9,7 @@ from runner.engine.stage import AnyStage
 from runner.engine.store import Store
 from runner.pipeline.cell import Cell
 from runner.pipeline.cell_graph import Graph
-from runner.pipeline.corpus.loaded_data import Data, some_documents
+from runner.pipeline.corpus.loaded_data import DatasetStages, some_documents
 from runner.pipeline.search.encoded_search import EncodedChunks
 from runner.pipeline.search.graph_search import FactVectors
 from runner.pipeline.search.token_vectors import ChunkTokenVectors
@@ -60,7 +60,7 @@ def _size(files: ModelFiles, dtype: Dtype) -> str:
 
 
 def _encoding_lines(
-    stage: AnyStage, chunker: AnyChunker, data: Data, store: Store, cache: dict[object, str]
+    stage: AnyStage, chunker: AnyChunker, data: DatasetStages, store: Store, cache: dict[object, str]
 ) -> Iterator[str]:
     if isinstance(stage, EncodedChunks | ChunkTokenVectors) and isinstance(stage.encoder, KnowsTokenBytes):
         key = stage.encoder, data.key, _overlap(chunker)
@@ -73,7 +73,7 @@ def _encoding_lines(
         yield "requests for vectors of facts: their number is known once the facts are stored"
 
 
-def _token_vectors_line(encoder: KnowsTokenBytes, chunker: AnyChunker, data: Data, store: Store) -> str:
+def _token_vectors_line(encoder: KnowsTokenBytes, chunker: AnyChunker, data: DatasetStages, store: Store) -> str:
     """Return the size of the vectors of all chunks, estimated from the tokens of some documents."""
     name, per_token = _name_encoder(encoder), encoder.bytes_per_token()
     if per_token is None:

@@ -13,7 +13,7 @@ from runner.pipeline.answers.corpus_in_prompts import CorpusInPrompts, corpus_in
 from runner.pipeline.cell import Cell
 from runner.pipeline.cell_graph import Graph, build_graph
 from runner.pipeline.component_conflicts import data_problems
-from runner.pipeline.corpus.loaded_data import Data, load_data
+from runner.pipeline.corpus.loaded_data import DatasetStages, load_data
 from runner.pipeline.memory_estimate import memory_lines
 from runner.pipeline.settings import RunSettings
 
@@ -47,7 +47,7 @@ class PlannedCell:
     request: CellRequest
     graph: Graph
     same_as: tuple[CellRequest, ...] = ()
-    pool: Data | None = None
+    pool: DatasetStages | None = None
     lines: tuple[str, ...] = ()
 
     @property
@@ -87,7 +87,7 @@ class SweepPlan:
         return {"n_cells": len(self.cells), "n_requested": self.n_requested, **self.plan.summary()}
 
 
-Loaded = list[tuple[Dataset, Data]]
+LoadedDatasets = list[tuple[Dataset, DatasetStages]]
 """Loaded data sets. Not a dictionary: a data set with a mapping among its fields has no hash."""
 
 
@@ -95,7 +95,7 @@ def plan_sweep(
     requests: Sequence[CellRequest],
     store: Store,
     announce: Callable[[str], None] = lambda line: None,
-    loaded: Loaded | None = None,
+    loaded: LoadedDatasets | None = None,
 ) -> SweepPlan:
     """Plan the cells, in the order requested, and all their stages. Requests for the same work become one cell.
 
@@ -108,7 +108,7 @@ def plan_sweep(
 
 
 def plan_cells(
-    requests: Sequence[CellRequest], store: Store, announce: Callable[[str], None], loaded: Loaded
+    requests: Sequence[CellRequest], store: Store, announce: Callable[[str], None], loaded: LoadedDatasets
 ) -> tuple[PlannedCell, ...]:
     """Return the cells of `plan_sweep`, without the plan of their stages."""
     planned: dict[str, PlannedCell] = {}
@@ -116,7 +116,7 @@ def plan_cells(
     in_prompts: dict[str, CorpusInPrompts] = {}
     memory: dict[object, str] = {}
 
-    def load(dataset: Dataset, run: RunSettings) -> Data:
+    def load(dataset: Dataset, run: RunSettings) -> DatasetStages:
         data = next((data for loaded_dataset, data in loaded if loaded_dataset == dataset), None)
         if data is None:
             data = load_data(dataset, store, announce, run.documents_per_block, () if run.plan_only else run.fresh)

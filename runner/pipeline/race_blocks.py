@@ -12,7 +12,7 @@ from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
 from runner.pipeline.cell import Cell
 from runner.pipeline.cell_graph import build_graph
-from runner.pipeline.corpus.loaded_data import Data, Samples, SampleSet
+from runner.pipeline.corpus.loaded_data import DatasetStages, Samples, SampleSet
 from runner.pipeline.scoring.answer_scores import AnswerScores
 from runner.pipeline.scoring.score_stages import Scoring
 
@@ -28,12 +28,12 @@ class BlockSamples(Samples, kind="block_samples", version=1):
         return SampleSet(tuple(whole.samples[row] for row in self.rows), whole.labels)
 
 
-def select_block(data: Data, rows: Sequence[int]) -> Data:
+def select_round(data: DatasetStages, rows: Sequence[int]) -> DatasetStages:
     """Return the data set of the samples at `rows`."""
     return replace(data, samples=BlockSamples(data.samples.content, data.loaded, tuple(rows)), n_samples=len(rows))
 
 
-def block_scoring(cell: Cell, block: Data, pool: Data | None, metric: str) -> Stage[Scoring]:
+def build_round_scoring(cell: Cell, block: DatasetStages, pool: DatasetStages | None, metric: str) -> Stage[Scoring]:
     """Return the stage that scores the answers of a cell to a block, by the component of a single metric."""
     scores = {name: each for name, each in cell.metrics.scores.items() if metric in each.names}
     graph = build_graph(replace(cell, metrics=replace(cell.metrics, scores=scores)), block, pool)

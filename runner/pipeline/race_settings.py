@@ -24,7 +24,7 @@ class RaceSettings:
     Cells race by `metric`, "" for the metric that ranks them. `alpha`, `margin` and `first_look` are explained in
     `components.statistics.racing.RaceRules`. `seed` draws the order of the samples.
 
-    A cell stops once it can win no target: `targets` are "overall", and "subsets" for every subset too. By
+    A cell stops once it can win no target: `targets` are "overall", and "subsets" for every subset too. With
     `against=cost` it stops if it is not on the front of quality and cost.
     """
 

@@ -23,7 +23,7 @@ from components.records import (
     TextsWithUnits,
 )
 from components.text.units import number_units
-from runner.engine.broken_contracts import named_errors
+from runner.engine.broken_contracts import name_class_in_errors
 from runner.engine.stage import Stage
 from runner.pipeline.answers.answer_stages import NoAnswers
 from runner.pipeline.answers.prompt_passages import NoPassages
@@ -82,7 +82,7 @@ def trial_states(
     if isinstance(answers, NoAnswers):
         return [ScoreState.NOT_APPLICABLE] * len(samples)
     remedy = "Fix the class: see components/protocols/metrics.py"
-    with named_errors(metric, "cannot score a trial with no passages and one-word answers", remedy):
+    with name_class_in_errors(metric, "cannot score a trial with no passages and one-word answers", remedy):
         states = _scores(stage, metric, samples, read_documents)[name].states
     if isinstance(stage, JudgedScores):
         states = tuple(reason or state for reason, state in zip(stage.left_out(samples), states, strict=True))

@@ -15,7 +15,7 @@ class Strategy(Enum):
 
 
 @dataclass(frozen=True)
-class SearchSettings:
+class SpaceSearchSettings:
     """Settings of a search. It runs at most `n_cells`, and proposes `batch` cells at a time.
 
     `objectives` are metrics and kinds of cost. The first metric ranks the cells; () for the metric that ranks the
@@ -54,4 +54,4 @@ class SearchSettings:
         return problems
 
 
-NO_SEARCH = SearchSettings(Strategy.NONE)
+NO_SEARCH = SpaceSearchSettings(Strategy.NONE)

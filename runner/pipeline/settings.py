@@ -155,7 +155,7 @@ def _bad_names(scores: Mapping[str, Metric]) -> list[str]:
 class LanguageSettings:
     """The language of the data. Choosing one sets the tokenizer, the prompt and the wording of judges.
 
-    Metrics read `words` and `bleu`.
+    `words` splits texts into words for metrics. `bleu` is the language for BLEU.
     """
 
     name: str

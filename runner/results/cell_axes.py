@@ -26,7 +26,7 @@ def parse_override_key(override: str) -> str:
     return override.lstrip("+~").partition("=")[0]
 
 
-def parse_place(key: str) -> str:
+def parse_config_path(key: str) -> str:
     """Return the configuration path that a key sets: "judge.llm" for "llm@judge.llm". Without "@", it is the key."""
     return key.rpartition("@")[2]
 
@@ -56,12 +56,12 @@ def varies_chunks(axes: Iterable[str]) -> bool:
     return any(axis == "chunk" or axis.startswith(("chunk.", "chunk@")) for axis in axes)
 
 
-def level(value: Json) -> Json:
+def normalize_level(value: Json) -> Json:
     """Return a value of an axis as readers compare it. A list or a mapping becomes the string that one types for it."""
     if isinstance(value, Mapping):
-        return "{" + ",".join(f"{key}:{level(below)}" for key, below in value.items()) + "}"
+        return "{" + ",".join(f"{key}:{normalize_level(below)}" for key, below in value.items()) + "}"
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return "[" + ",".join(str(level(below)) for below in value) + "]"
+        return "[" + ",".join(str(normalize_level(below)) for below in value) + "]"
     return value
 
 
@@ -99,17 +99,17 @@ def common_base(cells: Iterable[Mapping[str, Json]], varied: Sequence[str]) -> d
         return None
     rows = [{name: each[name] for name in varied if each.get(name) is not None} for each in cells]
     base = {name: _commonest(row[name] for row in rows if name in row) for name in varied}
-    return base if all(len(changes(row, base)) <= 1 for row in rows) else None
+    return base if all(len(changed_axes(row, base)) <= 1 for row in rows) else None
 
 
-def changes(axes: Mapping[str, Json], base: Mapping[str, Json]) -> list[str]:
+def changed_axes(axes: Mapping[str, Json], base: Mapping[str, Json]) -> list[str]:
     """Return the axes for which the cell uses a different value from the base."""
     return [name for name in base if axes.get(name) is not None and axes[name] != base[name]]
 
 
 def change_name(axes: Mapping[str, Json], base: Mapping[str, Json]) -> str:
     """Return the changes of a cell against the base, such as "refiner=tables"."""
-    return " ".join(f"{name}={axes[name]}" for name in changes(axes, base)) or "the base"
+    return " ".join(f"{name}={axes[name]}" for name in changed_axes(axes, base)) or "the base"
 
 
 def _commonest(values: Iterable[Json]) -> Json:

@@ -8,7 +8,7 @@ from components.json_value import Json
 SCHEMA_VERSION = 2
 OK, FAILED, RUNNING, INTERRUPTED, STOPPED = "OK", "FAILED", "RUNNING", "INTERRUPTED", "STOPPED"
 
-_OF_DATASET = (
+_DATASET_COUNTS = (
     "n_documents",
     "n_samples",
     "n_gold_units_not_in_corpus",
@@ -16,8 +16,8 @@ _OF_DATASET = (
     "n_gold_units_with_copies",
 )
 """Counts of a data set. Other entries may be notes of a custom data set."""
-_OF_METRIC = ("n", "n_clusters")
-_OF_METRIC_OR_NULL = ("value", "ci_low", "ci_high")
+_METRIC_COUNTS = ("n", "n_clusters")
+_METRIC_VALUES = ("value", "ci_low", "ci_high")
 _OF_JUDGE = ("n_judged", "n_unparsable", "n_failed")
 _OF_TEXTS = ("n", "n_cut")
 _OF_SPENT = ("n_requests", "n_prompt_tokens", "n_completion_tokens", "cost", "n_unpriced")
@@ -163,7 +163,7 @@ def require_numbers(cell: CellResult) -> None:
     for path, holder, names in _holders(cell):
         for name in names:
             value = holder.get(name, 0)
-            if type(value) not in (int, float) and not (value is None and name in _OF_METRIC_OR_NULL):
+            if type(value) not in (int, float) and not (value is None and name in _METRIC_VALUES):
                 raise TypeError(f"{path}.{name}: got {value!r}, expected a number")
 
 
@@ -179,7 +179,7 @@ def require_sweep_numbers(sweep: SweepResult) -> None:
 
 
 def _holders(cell: CellResult) -> Iterator[tuple[str, Mapping[str, Json], Iterable[str]]]:
-    yield "dataset", cell.dataset, _OF_DATASET
+    yield "dataset", cell.dataset, _DATASET_COUNTS
     for subset, metrics in cell.metrics.items():
         for metric, entry in metrics.items():
             path = f"metrics.{subset}.{metric}"
@@ -187,7 +187,7 @@ def _holders(cell: CellResult) -> Iterator[tuple[str, Mapping[str, Json], Iterab
                 raise TypeError(f"{path}: has no {' and no '.join(sorted(missing))}")
             if not isinstance(excluded := entry["n_excluded"], Mapping):
                 raise TypeError(f"{path}.n_excluded: got {excluded!r}, expected counts by reason")
-            yield path, entry, (*_OF_METRIC, *_OF_METRIC_OR_NULL)
+            yield path, entry, (*_METRIC_COUNTS, *_METRIC_VALUES)
             yield f"{path}.n_excluded", excluded, excluded
     for judge, counts in cell.judges.items():
         yield f"judges.{judge}", counts, _OF_JUDGE

@@ -56,7 +56,7 @@ def count_tokens_per_sample(cell: CellResult, kind: str) -> float | None:
     step_tokens = [cell.tokens.get(f"{step}_{kind}", 0) for step in _STEPS_PER_QUESTION]
     if answer_tokens is None or None in step_tokens:
         return None
-    return answer_tokens / n_answered(cell) + sum(filter(None, step_tokens)) / n_samples(cell)
+    return answer_tokens / n_answered(cell) + sum(filter(None, step_tokens)) / count_samples(cell)
 
 
 def money_per_1000(cell: CellResult) -> float | None:
@@ -67,7 +67,7 @@ def money_per_1000(cell: CellResult) -> float | None:
     if None in costs.values():
         return None
     answer_cost = float(costs.pop("answers", 0.0))
-    return (answer_cost / n_answered(cell) + float(sum(costs.values())) / n_samples(cell)) * PER_COST
+    return (answer_cost / n_answered(cell) + float(sum(costs.values())) / count_samples(cell)) * PER_COST
 
 
 def passage_tokens(cell: CellResult) -> float | None:
@@ -79,7 +79,7 @@ def passage_tokens(cell: CellResult) -> float | None:
     return 0.0 if value is None and not retrieves and not cell.has_own_pipeline else value
 
 
-def n_samples(cell: CellResult) -> int:
+def count_samples(cell: CellResult) -> int:
     """Return the number of samples of a cell, at least 1."""
     return max(sum(cell.counts.values()), 1)
 

@@ -12,7 +12,7 @@ from components.json_value import Json
 from components.limits import expected_one_of
 from components.secrets.mask import Mask, current_mask, masked_values
 from runner.console.written_files import write_whole
-from runner.results.cell_axes import level
+from runner.results.cell_axes import normalize_level
 from runner.results.cell_result import (
     FAILED,
     INTERRUPTED,
@@ -217,7 +217,7 @@ def _read(path: Path, kind: type[T]) -> T:
                 f"status: got {raw.get('status')!r}{expected_one_of(str(raw.get('status')), _STATUSES[kind])}"
             )
         if kind is CellResult:
-            raw["axes"] = {axis: level(value) for axis, value in raw["axes"].items()}
+            raw["axes"] = {axis: normalize_level(value) for axis, value in raw["axes"].items()}
         return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in raw.items()})
     except FileNotFoundError as error:
         raise DataError(f"{path}: does not exist, expected the folder of a sweep, e.g. results/<sweep id>") from error

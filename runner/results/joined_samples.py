@@ -25,13 +25,13 @@ from runner.results.scored_samples import (
     Labels,
     ScoredSamples,
     distinguishing_labels,
-    has_versions,
+    have_data_versions,
     is_turn_subset,
     read_scored,
 )
 
 Combine = Callable[[NDArray[np.float64]], NDArray[np.float64]]
-FolderOf = Callable[[CellResult], Path]
+FindFolder = Callable[[CellResult], Path]
 
 NOT_THERE = "not in this cell"
 OTHER_LABELS = "with another history, gold or references"
@@ -109,7 +109,7 @@ OWN_MEANS = CommonMeans()
 """Ranks every cell by its own mean."""
 
 
-def common_means(cells: Iterable[CellResult], folder_of: FolderOf, metric: str, subset: str = OVERALL) -> CommonMeans:
+def common_means(cells: Iterable[CellResult], folder_of: FindFolder, metric: str, subset: str = OVERALL) -> CommonMeans:
     """Return the means of the successful cells with a value. Reads files only if some cell leaves a sample out, or if
     a data set was changed between cells.
 
@@ -117,7 +117,7 @@ def common_means(cells: Iterable[CellResult], folder_of: FolderOf, metric: str, 
     """
     valued = [cell for cell in cells if cell.status == OK and cell.value(metric, subset) is not None]
     excludes = any(cell.metrics[subset][metric]["n_excluded"] for cell in valued)
-    if not excludes and not has_versions(valued):
+    if not excludes and not have_data_versions(valued):
         return OWN_MEANS
     fullest, *rest = put_most_samples_first(valued, metric, subset)
     # Read the cell again: the caller may hold only the part that leaderboards show.
@@ -144,7 +144,7 @@ class SampleReader:
     Every file is read once, for any number of subsets.
     """
 
-    folder_of: FolderOf
+    folder_of: FindFolder
     metric: str
     _tables: dict[tuple[str, bool, Labels], ScoredSamples] = field(default_factory=dict, repr=False)
 
@@ -190,7 +190,7 @@ class SampleReader:
         return self._tables[key].in_subset(subset)
 
 
-def common_samples(cells: Sequence[CellResult], folder_of: FolderOf, metric: str, subset: str) -> CommonSamples:
+def common_samples(cells: Sequence[CellResult], folder_of: FindFolder, metric: str, subset: str) -> CommonSamples:
     """Read the samples of the cells, each from the folder that `folder_of` returns.
 
     A sample of another data set, or with another question, is a different one, even with the same id. So is one with

@@ -31,7 +31,7 @@ def _hints(record: type) -> dict[str, object]:
 
 
 def _require(named: Iterable[tuple[object, Json]], values: Iterable[Json], expected: object, path: str) -> None:
-    """Check all values together: results have thousands, and nearly always all are right."""
+    """Check the types of all values in one step, because results have thousands and nearly always all are right."""
     kind = _kind(expected)
     if kind.types is not None and not set(map(type, values)) <= set(kind.types):
         name, value = next((name, value) for name, value in named if type(value) not in kind.types)

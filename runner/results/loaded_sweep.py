@@ -196,7 +196,7 @@ class LoadedSweep:
         lines += [f"left out: {count(n, 'cell')} that failed, or have no value or no result yet"] if n > 0 else []
         if n_stopped:
             by = name_stopper(self.stopped)
-            lines.append(f"{n_stopped} of {len(self.cells)} cells were stopped by {by}, and are not part of this")
+            lines.append(f"{n_stopped} of {len(self.cells)} cells were stopped by {by}, and are not included")
         return "; ".join(lines)
 
 

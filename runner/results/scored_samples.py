@@ -188,7 +188,7 @@ def _hash(value: list[Json]) -> str:
     return sha256(json.dumps(value).encode()).hexdigest()[:16]
 
 
-def has_versions(cells: Iterable[CellResult]) -> bool:
+def have_data_versions(cells: Iterable[CellResult]) -> bool:
     """Return True if cells with the same data set have different documents or samples."""
     versions = {(str(cell.dataset.get("name")), str(cell.dataset.get("key"))) for cell in cells}
     return len(versions) > len({name for name, _ in versions})

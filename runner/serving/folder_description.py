@@ -14,7 +14,7 @@ from pathlib import Path
 
 from components.errors import DataError
 from components.json_value import Json
-from runner.engine.store.manifests import NOT_A_MANIFEST, named_files
+from runner.engine.store.manifests import MANIFEST_ERRORS, named_files
 from runner.results.json_types import require_types
 from runner.results.sealed_json import pop_checksum, read_content, seal_json
 from runner.serving.asked_question import Defaults
@@ -29,7 +29,7 @@ _FILE = "pipeline.json"
 
 @dataclass(frozen=True)
 class DataFacts:
-    """Facts of a data set that the graph of a pipeline needs: see `runner.pipeline.corpus.loaded_data.Data`.
+    """Facts of a data set that the graph of a pipeline needs: see `runner.pipeline.corpus.loaded_data.DatasetStages`.
 
     `corpus` and `samples` are content hashes. `parts` describes the partition of the corpus: `contents` and `of_prefix`
     of `runner.pipeline.corpus.partition.Partition`, and `documents_per_block`.
@@ -117,7 +117,7 @@ def read_description(folder: Path) -> Description:
         raise DataError(
             f"{path}: does not exist, expected a folder that `python -m runner.export SWEEP CELL --out DIR` wrote"
         ) from error
-    except (OSError, *NOT_A_MANIFEST) as error:
+    except (OSError, *MANIFEST_ERRORS) as error:
         raise DataError(f"{path}: cannot be used ({error}). Export the cell again.") from error
 
 

@@ -18,7 +18,7 @@ from runner.pipeline.answers.prompt_passages import PromptPassages, RetrievedPas
 from runner.pipeline.building import build_component
 from runner.pipeline.cell import Cell
 from runner.pipeline.cell_graph import Graph, build_graph
-from runner.pipeline.corpus.loaded_data import Corpus, Data, LoadedBenchmark, Samples
+from runner.pipeline.corpus.loaded_data import Corpus, DatasetStages, LoadedBenchmark, Samples
 from runner.pipeline.corpus.partition import CorpusPartition, PartitionSummary
 from runner.pipeline.retrieval_result import Retrieved
 from runner.pipeline.settings import JudgeSettings, MetricSettings
@@ -134,10 +134,10 @@ def _ranking(passages: PromptPassages) -> Stage[Hits]:
     return hits
 
 
-def _data(facts: DataFacts) -> Data:
+def _data(facts: DataFacts) -> DatasetStages:
     loaded = LoadedBenchmark(LeftBehind(facts.name), "")
     partition = CorpusPartition(facts.corpus, facts.parts["documents_per_block"], facts.corpus_prefixes, loaded)
-    return Data(
+    return DatasetStages(
         loaded,
         Corpus(facts.corpus, loaded),
         Samples(facts.samples, loaded),

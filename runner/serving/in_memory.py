@@ -13,7 +13,7 @@ from components.errors import StoreError
 from components.openai_server.received_replies import ReceivedReplies, UnsavedReplies
 from components.protocols import LLM
 from components.records import Answer
-from runner.engine.ask import Asker, Asking
+from runner.engine.ask import Asker, AskFunction
 from runner.engine.codecs import Parts
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
@@ -54,7 +54,7 @@ class QuestionRun(Run):
     def is_cached(self, stage: Stage[object]) -> bool:
         return stage in self._stages or stage.key in self._made
 
-    def ask(self, llm: LLM, purpose: str) -> Asking:
+    def ask(self, llm: LLM, purpose: str) -> AskFunction:
         """Return a function that sends requests directly to the model. No reply is stored."""
         return Asker(llm, _NoReplies(), self.report)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from components.datasets.left_behind import LeftBehind
 from components.json_value import Json
 from components.pretrained.model_folder import FOLDER_FIELDS, local_folder
-from runner.pipeline.search.sparse_search import ALARM
+from runner.pipeline.search.sparse_search import MAX_SHARE_FIELD
 
 
 def model_paths(nodes: Mapping[str, Json]) -> Iterator[tuple[str, Path]]:
@@ -54,8 +54,10 @@ def without_alarms(nodes: Mapping[str, Json]) -> dict[str, Json]:
     """Return the configuration for questions that may find nothing."""
 
     def change(location: str, value: Json) -> Json:
-        if isinstance(value, Mapping) and ALARM in {member.name for member in _list_fields(find_class(value))}:
-            return {**value, ALARM: 1.0}
+        if isinstance(value, Mapping) and MAX_SHARE_FIELD in {
+            member.name for member in _list_fields(find_class(value))
+        }:
+            return {**value, MAX_SHARE_FIELD: 1.0}
         return value
 
     return {name: _transform(node, name, change) for name, node in nodes.items()}

@@ -12,7 +12,7 @@ from components.pretrained.load_once import keep_all_models
 from components.protocols import AnswersFrom
 from components.records import AnswerState, Sample
 from runner.engine.stage import AnyStage
-from runner.engine.store.manifests import NOT_A_MANIFEST
+from runner.engine.store.manifests import MANIFEST_ERRORS
 from runner.pipeline.cell import Cell
 from runner.pipeline.corpus.loaded_data import SampleSet
 from runner.serving.answer_spans import build_tracer
@@ -180,7 +180,7 @@ def load_folder(root: Path, *, trust: bool) -> Pipeline:
     description = read_description(root)
     try:
         return Pipeline(root, description, trust=trust)
-    except (*NOT_A_MANIFEST, StopIteration, RuntimeError) as error:  # values fit their types and not each other
+    except (*MANIFEST_ERRORS, StopIteration, RuntimeError) as error:  # values fit their types and not each other
         raise DataError(
             f"{root}: cannot be loaded ({type(error).__name__}: {error}). Export the cell again."
         ) from error

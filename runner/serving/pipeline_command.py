@@ -4,13 +4,13 @@ import argparse
 import json
 from pathlib import Path
 
-from components.datasets.reading import read_value
+from components.datasets.reading import parse_user_json
 from components.errors import DataError, RagGridError
 from components.json_value import Json
 from components.records import Kind
 from components.secrets.mask import shortened_value
 from runner.console.command_parser import CommandParser
-from runner.console.display import say, say_error
+from runner.console.display import print_error, say
 from runner.serving.asked_question import Question
 from runner.serving.folder_description import CHECK
 from runner.serving.pipeline import Pipeline, load_pipeline
@@ -38,7 +38,7 @@ def main(folder: Path, arguments: list[str] | None = None) -> int:
             return _show_check(pipeline, check(pipeline, folder / CHECK, options.limit))
         _answer(pipeline, options)
     except RagGridError as error:
-        say_error(error)
+        print_error(error)
         return 2
     return 0
 
@@ -105,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
 def _json(text: str) -> Json:
     """Return the JSON value in the text, or in the file that it names."""
     try:
-        return read_value(text if text.lstrip()[:1] in ("[", "{") else Path(text).read_text(encoding="utf-8"))
+        return parse_user_json(text if text.lstrip()[:1] in ("[", "{") else Path(text).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         name = shortened_value(text, _MAX_NAME_CHARACTERS)
         raise argparse.ArgumentTypeError(f"{name} is neither JSON nor a file with JSON ({error})") from error

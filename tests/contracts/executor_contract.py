@@ -8,7 +8,7 @@ import pytest
 from components.errors import StoreError
 from runner.engine.executors.protocol import Executor
 from runner.engine.outcome import StageRun
-from runner.engine.schedule import PersistentWorkers, run_stages, running
+from runner.engine.schedule import PersistentWorkers, run_stages, start_schedule
 from runner.engine.store import Store
 from tests.runner.engine.fake_stages import Adder, Left, Right, Source, Sum, Top, add, fail
 from tests.runner.engine.process_stages import die_again, noted
@@ -93,7 +93,7 @@ class ExecutorContract:
 
     def test_stopped_run_leaves_only_complete_results(self, store: Store, calls: Path) -> None:
         order = chain(calls)
-        with running(order, store, self.executor, self.n_workers) as runs:
+        with start_schedule(order, store, self.executor, self.n_workers) as runs:
             first = next(iter(runs))
         assert not first.failed
         for stage in order:

@@ -108,7 +108,5 @@ class AskingTaskContract(TaskContract):
     def test_task_reports_why_a_reply_gave_no_draft(self, reply: Answer, refusal: NoDraftReason) -> None:
         written = self.component.write("own", self.evidence(), self.corpus, lambda requests: [reply for _ in requests])
         assert written.drafts == ()
-        assert [(own.evidence, own.cause) for own in written.not_drafted] == [
-            (own, refusal) for own in self.evidence()
-        ]
+        assert [(own.evidence, own.cause) for own in written.not_drafted] == [(own, refusal) for own in self.evidence()]
         assert all(own.detail for own in written.not_drafted)

@@ -196,7 +196,7 @@ def test_dtype_emulated_by_the_cpu_is_warned_of(
     caplog: pytest.LogCaptureFixture,
     computes: bool,
 ) -> None:
-    monkeypatch.setattr(causal_model, "cpu_computes", lambda _: computes)
+    monkeypatch.setattr(causal_model, "cpu_supports", lambda _: computes)
     folder = shutil.copytree(models["qwen2"], tmp_path / "model")  # loaded once in a process
     answers(chat(folder, dtype=Dtype.BFLOAT16, max_new_tokens=1), QUESTIONS[:1])
     said = [record.getMessage() for record in caplog.records if "no instructions for bfloat16" in record.getMessage()]

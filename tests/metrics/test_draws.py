@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from components.metrics import draws
-from components.metrics.draws import Draws, cached_draws
+from components.metrics.draws import Draws, get_draws
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 6, 7, 20, 300])
@@ -33,9 +33,9 @@ def test_cache_of_draws_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     recent = draws._RecentDraws()
     monkeypatch.setattr(draws, "_recent", recent)
     monkeypatch.setattr(draws, "_CACHED_BYTES", 30_000)
-    first = cached_draws(20, 500, (0,))
-    assert cached_draws(20, 500, (0,)) is first
+    first = get_draws(20, 500, (0,))
+    assert get_draws(20, 500, (0,)) is first
     for seed in range(1, 4):
-        cached_draws(20, 500, (seed,))
+        get_draws(20, 500, (seed,))
     assert sum(drawn.n_bytes for drawn in recent._cached.values()) <= 30_000
-    assert cached_draws(20, 500, (0,)) is not first
+    assert get_draws(20, 500, (0,)) is not first

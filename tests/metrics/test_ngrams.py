@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from components.metrics.lcs import lcs_lengths
-from components.metrics.ngrams import count_matches, distinct_ngrams
+from components.metrics.ngrams import count_distinct_ngrams, count_matches
 from components.text.units import number_units
 
 _RANDOM = np.random.default_rng(5)
@@ -39,7 +39,7 @@ def test_ngram_matches_are_clipped_by_the_largest_reference_count(n: int) -> Non
 
 @pytest.mark.parametrize("n", [1, 2])
 def test_distinct_ngrams_are_counted(n: int) -> None:
-    found = distinct_ngrams(number_units(_ANSWERS), number_units(_REFERENCES), n)
+    found = count_distinct_ngrams(number_units(_ANSWERS), number_units(_REFERENCES), n)
     sets = [(set(_ngrams(a, n)), set(_ngrams(r, n))) for a, r in zip(_ANSWERS, _REFERENCES, strict=True)]
     assert found.shared.tolist() == [len(a & r) for a, r in sets]
     assert found.in_answers.tolist() == [len(a) for a, _ in sets]

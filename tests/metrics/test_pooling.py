@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from components.metrics import pooling
-from components.metrics.pooling import Fields, Pooled, pool
+from components.metrics.pooling import Fields, PooledEstimates, pool_fields
 
 Values = NDArray[np.float64]
 
@@ -30,8 +30,8 @@ def matrix(n_topics: int, n_tasks: int, seed: int, spreads: tuple[float, float, 
     return Fields(topic, task, value, error, n.astype(np.float64), n.astype(np.float64)), truth
 
 
-def pooled(fields: Fields) -> Pooled:
-    found = pool(fields)
+def pooled(fields: Fields) -> PooledEstimates:
+    found = pool_fields(fields)
     assert found is not None
     return found
 
@@ -113,13 +113,13 @@ class TestTooLittleToLearnFrom:
     fields, _ = matrix(5, 4, 0, (0.1, 0.1, 0.1))
 
     def test_single_topic_or_few_fields_are_not_pooled(self) -> None:
-        assert pool(self.fields) is not None
-        assert pool(self.fields._replace(topic=np.zeros_like(self.fields.topic))) is None
-        assert pool(Fields(*(column[:5] for column in self.fields))) is None
+        assert pool_fields(self.fields) is not None
+        assert pool_fields(self.fields._replace(topic=np.zeros_like(self.fields.topic))) is None
+        assert pool_fields(Fields(*(column[:5] for column in self.fields))) is None
 
     def test_fields_without_two_clusters_are_not_pooled(self) -> None:
         n = len(self.fields.value)
-        assert pool(self.fields._replace(error=np.full(n, np.nan), n_clusters=np.ones(n))) is None
+        assert pool_fields(self.fields._replace(error=np.full(n, np.nan), n_clusters=np.ones(n))) is None
 
     @pytest.mark.parametrize("value", [0.1, 0.2, 1 / 3, 0.0, 1e-9, 1e9])
     def test_constant_values_with_rounding_errors_are_not_pooled(self, value: float) -> None:
@@ -129,7 +129,7 @@ class TestTooLittleToLearnFrom:
             random = np.random.default_rng(seed)
             values = value * (1 + 1e-16 * random.integers(-1, 2, n))
             error = np.where(random.random(n) < 0.2, 5.7e-16 * value, 0.0)
-            assert pool(self.fields._replace(value=values, error=error)) is None
+            assert pool_fields(self.fields._replace(value=values, error=error)) is None
 
     def test_fields_without_variance_are_not_pooled(self) -> None:
-        assert pool(self.fields._replace(error=np.zeros(len(self.fields.value)))) is None
+        assert pool_fields(self.fields._replace(error=np.zeros(len(self.fields.value)))) is None

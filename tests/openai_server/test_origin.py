@@ -15,8 +15,8 @@ from components.openai_server.errors import (
     describe_error,
     is_temporary,
 )
-from components.openai_server.look_up import LookUpFailed, look_up
-from components.openai_server.origin import next_address
+from components.openai_server.look_up import LookUpFailed, fetch_body
+from components.openai_server.origin import resolve_redirect
 from components.records import ErrorClass
 from tests.llms.chat_server import Reply, chat_server
 
@@ -78,7 +78,7 @@ def test_endless_redirect_ends_after_five_hops() -> None:
 )  # fmt: skip
 def test_redirect_to_another_origin_is_refused_without_its_password(location: str) -> None:
     with pytest.raises(Redirected) as caught:
-        next_address("http://host:8000/v1/chat", 307, location)
+        resolve_redirect("http://host:8000/v1/chat", 307, location)
     assert "Secret77" not in str(caught.value)
 
 
@@ -86,11 +86,11 @@ def test_redirect_to_another_origin_is_refused_without_its_password(location: st
     "location", ["/x", "x", "\\\\evil/v1", "http:evil:80/", "http://HOST:8000/x", "//host:8000/x", "?x=1"]
 )
 def test_redirect_within_the_same_origin_is_followed(location: str) -> None:
-    assert next_address("http://host:8000/v1/chat", 307, location).lower().startswith("http://host:8000/")
+    assert resolve_redirect("http://host:8000/v1/chat", 307, location).lower().startswith("http://host:8000/")
 
 
 def test_default_port_belongs_to_the_same_origin() -> None:
-    assert next_address("https://host/v1", 308, "https://host:443/v2") == "https://host:443/v2"
+    assert resolve_redirect("https://host/v1", 308, "https://host:443/v2") == "https://host:443/v2"
 
 
 def test_lookup_does_not_follow_a_redirect_to_another_server(tmp_path: Path) -> None:
@@ -109,4 +109,4 @@ def test_lookup_does_not_follow_a_redirect_to_another_server(tmp_path: Path) -> 
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
         Thread(target=server.handle_request, daemon=True).start()
         with pytest.raises(LookUpFailed, match=r"redirects to http://127\.0\.0\.1:1, another server"):
-            look_up(f"http://127.0.0.1:{server.server_port}/api/tags", 5, by_proxy=False)
+            fetch_body(f"http://127.0.0.1:{server.server_port}/api/tags", 5, uses_proxy=False)

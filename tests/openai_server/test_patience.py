@@ -8,7 +8,7 @@ import time
 import pytest
 
 from components.openai_server import patience
-from components.openai_server.patience import run_within
+from components.openai_server.patience import timeout_ignoring_pauses
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +26,7 @@ async def read_within(seconds: float, connection: socket.socket, *, paused: bool
     try:
         if paused:
             pause()
-        async with run_within(seconds):
+        async with timeout_ignoring_pauses(seconds):
             return await reader.readexactly(1)
     finally:
         writer.close()

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from components.pretrained.batches import MAX_ROWS, length_batches, prepare_ahead
+from components.pretrained.batches import MAX_ROWS, batch_by_length, prepare_ahead
 
 
 def batches(lengths: Sequence[int], max_padded: int) -> list[list[int]]:
-    return [rows.tolist() for rows in length_batches(lengths, max_padded)]
+    return [rows.tolist() for rows in batch_by_length(lengths, max_padded)]
 
 
 def test_length_batches_group_similar_lengths_longest_first() -> None:
@@ -17,7 +17,7 @@ def test_length_batches_group_similar_lengths_longest_first() -> None:
 
 def test_length_batches_contain_each_text_once_and_respect_the_limit() -> None:
     lengths = np.random.default_rng(0).integers(1, 100, size=500)
-    found = list(length_batches(lengths, 1000))
+    found = list(batch_by_length(lengths, 1000))
     assert sorted(np.concatenate(found).tolist()) == list(range(500))
     assert all(len(rows) * lengths[rows].max() <= 1000 for rows in found)
     assert len(found) < 1.1 * lengths.sum() / 1000 + 1

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from components.pretrained.causal_model import Draw, Drawing, max_batch_tokens
+from components.pretrained.causal_model import SamplingSettings, TokenSampler, max_batch_tokens
 from tests.extras import skip_without
 from tests.models.tiny import save_qwen2
 
@@ -26,7 +26,7 @@ def drawn_shares(temperature: float, top_p: float) -> list[float]:
     """Return the share of each token."""
     import torch
 
-    draw = Draw(Drawing(temperature, top_p, 1, ()), [str(row) for row in range(N_ROWS)])
+    draw = TokenSampler(SamplingSettings(temperature, top_p, 1, ()), [str(row) for row in range(N_ROWS)])
     scores = draw(torch.zeros((N_ROWS, 1)), torch.tensor(LOGITS).expand(N_ROWS, -1))
     assert (torch.isfinite(scores).sum(dim=1) == 1).all()
     return (torch.bincount(scores.argmax(dim=1), minlength=len(LOGITS)) / N_ROWS).tolist()
@@ -45,7 +45,7 @@ def test_top_p_keeps_the_likeliest_tokens_that_reach_the_share() -> None:
 def test_consecutive_draws_use_different_random_numbers() -> None:
     import torch
 
-    draw = Draw(Drawing(1.0, 1.0, 1, ()), ["a"])
+    draw = TokenSampler(SamplingSettings(1.0, 1.0, 1, ()), ["a"])
     assert len({int(draw(torch.zeros((1, 1)), torch.zeros((1, 100))).argmax()) for _ in range(5)}) > 1
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from components.pretrained import dtype
-from components.pretrained.dtype import Dtype, cpu_computes
+from components.pretrained.dtype import Dtype, cpu_supports
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,6 @@ def test_supported_dtypes_are_read_from_the_cpu_flags(
     flags: str, expected: set[Dtype], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dtype, "_CPUINFO", tmp_path / "cpuinfo")
-    assert all(map(cpu_computes, Dtype)), "unknown: no warning"
+    assert all(map(cpu_supports, Dtype)), "unknown: no warning"
     (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nflags\t\t: {flags}\n")
-    assert {each for each in Dtype if cpu_computes(each)} == expected
+    assert {each for each in Dtype if cpu_supports(each)} == expected

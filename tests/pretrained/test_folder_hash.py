@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from components.errors import ComponentError
-from components.pretrained.model_folder import folder_hash, folder_stamps, model_problems, tokenizer_problems
+from components.pretrained.model_folder import hash_folder, model_problems, read_folder_stamps, tokenizer_problems
 
 
 def write(folder: Path, **files: str) -> Path:
@@ -25,11 +25,11 @@ def adapter_of(folder: Path, base: str) -> Path:
 def test_hash_covers_files_behind_a_linked_subfolder(tmp_path: Path) -> None:
     head = write(tmp_path / "head", dense="before")
     model = write(tmp_path / "model", weights="encoder")
-    without = folder_hash(str(model))
+    without = hash_folder(str(model))
     (model / "2_Dense").symlink_to(head)
-    before = folder_hash(str(model))
+    before = hash_folder(str(model))
     write(head, dense="retrained")
-    assert len({without, before, folder_hash(str(model))}) == 3
+    assert len({without, before, hash_folder(str(model))}) == 3
 
 
 def test_weights_and_tokenizer_behind_a_linked_subfolder_are_found(tmp_path: Path) -> None:
@@ -46,23 +46,27 @@ def test_links_in_a_circle_end(tmp_path: Path) -> None:
     one, other = write(tmp_path / "one", a="a"), write(tmp_path / "other", b="b")
     (one / "other").symlink_to(other)
     (other / "one").symlink_to(one)
-    assert [name for name, _, _ in folder_stamps(str(one))] == ["a.bin", "other/b.bin"]
+    assert [name for name, _, _ in read_folder_stamps(str(one))] == ["a.bin", "other/b.bin"]
 
 
 def test_hash_of_an_adapter_covers_its_base(tmp_path: Path) -> None:
     base = write(tmp_path / "base", weights="before")
     model = adapter_of(tmp_path / "tuned", str(base))
-    before, alone, stamps = folder_hash(str(model)), folder_hash(str(model), is_adapter=True), folder_stamps(str(model))
+    before, alone, stamps = (
+        hash_folder(str(model)),
+        hash_folder(str(model), is_adapter=True),
+        read_folder_stamps(str(model)),
+    )
     write(base, weights="trained again")
-    assert folder_hash(str(model)) != before
-    assert folder_stamps(str(model)) != stamps
-    assert folder_hash(str(model), is_adapter=True) == alone
+    assert hash_folder(str(model)) != before
+    assert read_folder_stamps(str(model)) != stamps
+    assert hash_folder(str(model), is_adapter=True) == alone
     assert model_problems(str(model), "") == []
 
 
 def test_adapter_next_to_its_own_base_is_hashed_once(tmp_path: Path) -> None:
     model = adapter_of(tmp_path / "tuned", str(tmp_path / "tuned"))
-    assert folder_hash(str(model)) == folder_hash(str(model), is_adapter=True)
+    assert hash_folder(str(model)) == hash_folder(str(model), is_adapter=True)
 
 
 @pytest.mark.parametrize("base", ["owner/name", "/gone"])
@@ -83,4 +87,4 @@ def test_unreadable_file_of_a_model_is_named(tmp_path: Path, monkeypatch: pytest
         with monkeypatch.context() as patched:
             patched.setattr(Path, method, refuse)
             with pytest.raises(ComponentError, match=r"model: cannot read .*/model.*denied"):
-                folder_hash(str(model))
+                hash_folder(str(model))

@@ -14,7 +14,7 @@ from components.errors import ComponentError
 from components.records import IndexedText, SpanTexts
 from components.retrievers.pgvector import Pgvector
 from runner.pipeline.corpus.cell_texts import choose_texts
-from runner.pipeline.corpus.chunk_vectors import chunk_vectors
+from runner.pipeline.corpus.chunk_vectors import embed_all_blocks
 from tests.extras import skip_without
 from tests.retrievers.postgres_server import PASSWORD, postgres_server, programs
 from tests.retrievers.test_retrievers import RetrieverContract
@@ -249,7 +249,7 @@ def demo_chunks(folder: Path) -> tuple[list[str], Any]:
     cell, store = small_request(*DEMO, "retriever=dense").cell, store_of(folder)
     texts = choose_texts(cell, planned.graph.data, None)
     corpus, spans = read_or_make(texts.corpus, store), read_or_make(texts.chunks, store)
-    vectors = read_or_make(chunk_vectors(cell.embedder, texts.data, texts.chunks), store)
+    vectors = read_or_make(embed_all_blocks(cell.embedder, texts.data, texts.chunks), store)
     return list(SpanTexts(corpus.texts, spans)), vectors
 
 

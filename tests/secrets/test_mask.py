@@ -10,8 +10,8 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from components.openai_server.errors import Malformed, preview
-from components.openai_server.reading import parse_body, text_in
+from components.openai_server.errors import Malformed, format_preview
+from components.openai_server.reading import get_text, parse_body
 from components.records import Answer, AnswerState
 from components.secrets.known import mark_variable
 from components.secrets.mask import current_mask, join_masked, mask_text, masked_values, shorten_masked, without_secrets
@@ -316,15 +316,19 @@ def test_secret_split_over_reply_parts_is_hidden(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("MY_API_KEY", first + second)
     parts = [{"type": "text", "text": f"so {first}"}, {"type": "text", "text": f"{second} yes"}]
     with pytest.raises(Malformed, match=r"message.content is \*\*\*, expected a string"):
-        text_in({"message": {"content": parts}}, "message", "content")
+        get_text({"message": {"content": parts}}, "message", "content")
     streamed = "\n\n".join(
         f"data: {json.dumps({'choices': [{'delta': {'content': each}}]})}" for each in (first, second)
     )
     with pytest.raises(Malformed) as streaming:
         parse_body(streamed.encode())
-    for text in (preview(streamed), str(streaming.value), preview({"logprobs": [{"token": first}, {"token": second}]})):
+    for text in (
+        format_preview(streamed),
+        str(streaming.value),
+        format_preview({"logprobs": [{"token": first}, {"token": second}]}),
+    ):
         assert text == "***"
-    assert preview([{"text": first}, {"text": "other"}, {"title": second}]) != "***"
+    assert format_preview([{"text": first}, {"text": "other"}, {"title": second}]) != "***"
     assert join_masked([f"so {first}", f"{second} yes"], "\n") == "so *** yes"
     assert join_masked([f"so {first}{second}", "yes"], "\n") == f"so {first}{second}\nyes"
 
@@ -333,7 +337,7 @@ def test_secret_split_over_reply_parts_is_hidden(monkeypatch: pytest.MonkeyPatch
 def test_key_in_a_body_of_any_encoding_is_hidden(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_API_KEY", "sk-Ab12Cd34Ef56Gh78Ij90Kl")
     body = "no such key: sk-Ab12Cd34Ef56Gh78Ij90Kl"
-    assert preview(body.encode(encoding)).removeprefix("\ufeff") == "no such key: ***"
+    assert format_preview(body.encode(encoding)).removeprefix("\ufeff") == "no such key: ***"
     with pytest.raises(Malformed) as refused:
         parse_body(body.encode(encoding))
     assert "sk-" not in str(refused.value).replace("\0", "")

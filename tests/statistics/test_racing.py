@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from benchmarks import racing as simulations
-from components.statistics import Race, RaceRules, Races, Stop, replay, share_asked
+from components.statistics import Race, RaceRules, Races, Stop, replay, share_before_stop
 from components.statistics.racing import Bets, log_wealth
 
 Scores = NDArray[np.float64]
@@ -263,4 +263,4 @@ class TestShortfall:
 
 def test_cells_near_the_winner_are_asked_for_more_samples() -> None:
     """The shares of cells that end 3, 4, 6, 8 and 12 standard errors behind."""
-    assert [round(share_asked(z), 2) for z in (0, 3, 4, 6, 8, 12)] == [1.0, 0.53, 0.38, 0.22, 0.14, 0.06]
+    assert [round(share_before_stop(z), 2) for z in (0, 3, 4, 6, 8, 12)] == [1.0, 0.53, 0.38, 0.22, 0.14, 0.06]

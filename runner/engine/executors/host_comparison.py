@@ -7,7 +7,7 @@ from runner.engine.source_code import is_ours
 from runner.engine.stage import AnyStage
 
 
-def users_packages(stages: Iterable[AnyStage]) -> tuple[str, ...]:
+def find_user_packages(stages: Iterable[AnyStage]) -> tuple[str, ...]:
     """Return the top-level packages of users that define the stages' components, and the packages that these import."""
     classes = {type(part) for stage in stages for part in stage.components()}
     used = {cls.__module__.partition(".")[0] for cls in classes if not is_ours(cls)}

@@ -84,4 +84,4 @@ def _new_name(prefix: str, writers: Writers) -> str:
 
 def _find_abandoned(paths: Iterable[Path], prefix: str, writers: Writers) -> list[Path]:
     owners = {path: path.name.removeprefix(prefix).rpartition(".")[0] for path in paths}
-    return [path for path, owner in owners.items() if owner and writers.has_ended(owner)]
+    return [path for path, owner in owners.items() if owner and writers.is_dead(owner)]

@@ -4,8 +4,8 @@ import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from runner.engine.environment import versions_of_results
-from runner.engine.executors.host_comparison import differences, users_packages
+from runner.engine.environment import versions_to_match
+from runner.engine.executors.host_comparison import differences, find_user_packages
 from runner.engine.executors.leftovers import clear_probes, new_probe
 from runner.engine.executors.ray_cluster_worker import NodeFacts, Probe
 from runner.engine.stage import AnyStage, Resources
@@ -72,11 +72,11 @@ class NodeAcceptance:
     """The decision whether results may come from a node: it needs the same versions and the same store."""
 
     def __init__(self, stages: Iterable[AnyStage], store: Store) -> None:
-        self.packages = users_packages(stages)
+        self.packages = find_user_packages(stages)
         path = new_probe(store)
         self.probe = Probe(path, uuid.uuid4().hex) if path else None
         self._store = store
-        self._versions = versions_of_results(self.packages)
+        self._versions = versions_to_match(self.packages)
 
     def open(self) -> None:
         """Write the probe into the store if it is a shared folder. Raises StoreError if it cannot be written."""

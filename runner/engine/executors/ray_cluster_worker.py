@@ -45,9 +45,9 @@ class RayWorker:
 
     def node_facts(self, packages: tuple[str, ...], probe: Probe | None) -> NodeFacts:
         """Return the facts about this node. Results depend on the code of the user's `packages`."""
-        from runner.engine.environment import versions_of_results
+        from runner.engine.environment import versions_to_match
 
-        return NodeFacts(versions_of_results(packages), probe is None or _holds(probe))
+        return NodeFacts(versions_to_match(packages), probe is None or _holds(probe))
 
     def load(self, pickled_work: bytes, driver: "Actor", n_threads: int) -> None:
         """Unpickle the stages and the store, and forward warnings from now on. Libraries use `n_threads` threads.

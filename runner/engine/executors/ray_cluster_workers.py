@@ -12,7 +12,7 @@ from runner.engine.executors.protocol import LostStage, Stages, StartPriority, W
 from runner.engine.executors.ray_cluster_actors import Call, end_actor, start_actor
 from runner.engine.executors.ray_driver_actor import DriverActor, log_worker_lines
 from runner.engine.executors.ray_worker_slots import RayWorkerSlot, WorkerSlots
-from runner.engine.executors.resources import ByKind
+from runner.engine.executors.resources import ResourcesByKind
 from runner.engine.outcome import StageRun
 from runner.engine.stage import AnyStage, Resources
 from runner.engine.store import Store
@@ -31,7 +31,9 @@ _WAIT_FOR_NODES_S = 60.0
 class RayWorkers(Workers):
     """Workers on the nodes of the cluster that this process has joined."""
 
-    def __init__(self, stages: Stages, store: Store, limiter: Limiter, n_workers: int, resources: ByKind) -> None:
+    def __init__(
+        self, stages: Stages, store: Store, limiter: Limiter, n_workers: int, resources: ResourcesByKind
+    ) -> None:
         """Return when the first worker is ready. Raises ConfigError if no worker can be used."""
         import ray
 

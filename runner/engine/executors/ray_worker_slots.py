@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from components.errors import ConfigError
-from runner.engine.executors.host_comparison import users_packages
+from runner.engine.executors.host_comparison import find_user_packages
 from runner.engine.executors.protocol import Stages, iterate_components
 from runner.engine.executors.ray_cluster_actors import Actor, Call, end_actor, start_actor
 from runner.engine.executors.ray_cluster_nodes import (
@@ -24,7 +24,7 @@ from runner.engine.executors.ray_cluster_nodes import (
     subtract_resources,
 )
 from runner.engine.executors.ray_cluster_worker import RayWorker
-from runner.engine.executors.resources import ByKind, find_resources
+from runner.engine.executors.resources import ResourcesByKind, find_resources
 from runner.engine.identity import Models
 from runner.engine.plugins.plugin_loading import UserCode
 from runner.engine.stage import AnyStage, Resources
@@ -66,7 +66,7 @@ class RayWorkerSlot:
 class WorkerSlots:
     """Workers of one sweep. `refusals` holds the nodes that are not used, with the reasons."""
 
-    def __init__(self, stages: Collection[AnyStage], n_workers: int, resources: ByKind) -> None:
+    def __init__(self, stages: Collection[AnyStage], n_workers: int, resources: ResourcesByKind) -> None:
         """0 workers means at most one per core and at most one per stage.
 
         Raises ConfigError for GPUs or memory that no node has. Logs a warning for stages that need more cores than any
@@ -105,7 +105,7 @@ class WorkerSlots:
         """
         import ray
 
-        if not set(users_packages(stages.values())) <= set(self._acceptance.packages):
+        if not set(find_user_packages(stages.values())) <= set(self._acceptance.packages):
             return False
         self._check_resources(stages.values())
         self._max_workers = max(self._max_workers, self._n_workers or len(stages))
@@ -165,7 +165,7 @@ class WorkerSlots:
         return any(not slot.is_ready and slot.is_meant_for(need) for slot in self.all) or self._could_start(need)
 
     def start_workers(self, need: Resources) -> None:
-        """Start as many workers as there are for this need, at least one. Does nothing while some are starting.
+        """Double the number of workers for this need, or start the first. Does nothing while some are starting.
 
         If no worker fits and there is no room for one, idle workers are replaced.
         """

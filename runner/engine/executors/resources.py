@@ -5,16 +5,16 @@ from collections.abc import Iterator, Mapping
 from components.limits import expected_one_of
 from runner.engine.stage import AnyStage, Resources, Stage
 
-ByKind = Mapping[str, Resources]
+ResourcesByKind = Mapping[str, Resources]
 """An executor's `resources`: resources by kind of stage, which replace the defaults of the classes."""
 
 
-def find_resources(stage: AnyStage, by_kind: ByKind) -> Resources:
+def find_resources(stage: AnyStage, by_kind: ResourcesByKind) -> Resources:
     """Return the resources of a stage."""
     return by_kind.get(stage.kind, stage.resources)
 
 
-def unknown_kinds(by_kind: ByKind) -> list[str]:
+def unknown_kinds(by_kind: ResourcesByKind) -> list[str]:
     """Return one error per name that is not a kind of stage."""
     known = set(_kinds_below(Stage)) if by_kind else set()
     return [

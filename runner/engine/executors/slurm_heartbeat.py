@@ -15,7 +15,7 @@ def _path(folder: Path) -> Path:
     return folder / "driver"
 
 
-class DriverPulse:
+class DriverHeartbeat:
     """The driver's side: writes heartbeats until it is stopped."""
 
     def __init__(self, folder: Path, silence_s: float) -> None:

@@ -25,7 +25,7 @@ from components.openai_server.limiter import Limiter
 from components.processes import end_with_parent
 from components.secrets.output import mask_output
 from components.threads import allot_threads, n_cores
-from runner.engine.environment import versions_of_results
+from runner.engine.environment import versions_to_match
 from runner.engine.executors.contexts import fork_or_spawn
 from runner.engine.executors.host_comparison import differences
 from runner.engine.executors.protocol import Stages
@@ -151,7 +151,7 @@ class _Supervisor:
 def _refusal(assignment: Assignment) -> str:
     """Return the reason why results must not come from this host, "" if they may."""
     not_used = f"host {socket.gethostname()} is not used"
-    if mismatches := differences(versions_of_results(assignment.packages), assignment.versions):
+    if mismatches := differences(versions_to_match(assignment.packages), assignment.versions):
         return f"{not_used}: {'; '.join(mismatches)}. Results depend on these. Install the same versions on all hosts."
     probe = assignment.store_probe
     if probe and not probe.exists():

@@ -11,12 +11,12 @@ from pathlib import Path
 from components.errors import ComponentError, ConfigError
 from components.openai_server.limiter import Limiter
 from components.threads import n_cores
-from runner.engine.environment import versions_of_results
-from runner.engine.executors.host_comparison import users_packages
+from runner.engine.environment import versions_to_match
+from runner.engine.executors.host_comparison import find_user_packages
 from runner.engine.executors.leftovers import clear_logs, clear_probes, clear_queues, find_drivers, new_probe, new_queue
 from runner.engine.executors.protocol import LostStage, Stages, StartPriority, Workers, iterate_components
 from runner.engine.executors.slurm import Cluster, Slurm
-from runner.engine.executors.slurm_heartbeat import DriverPulse
+from runner.engine.executors.slurm_heartbeat import DriverHeartbeat
 from runner.engine.executors.slurm_jobs import Jobs, SlurmJob, State
 from runner.engine.executors.slurm_queue import Journal, TaskQueue, Wait, journal_path, make_folders
 from runner.engine.executors.slurm_worker import Assignment, DepartureReason, read_stage_run
@@ -79,7 +79,7 @@ class SlurmWorkers(Workers):
         """Submit the jobs. Raises ConfigError if Slurm refuses them."""
         self._settings = settings
         self._work = pickle.dumps((UserCode(iterate_components(stages)), dict(stages), store, limiter))
-        self._packages = users_packages(stages.values())
+        self._packages = find_user_packages(stages.values())
         clear_probes(store)
         self._probe = new_probe(store)
         self._drivers = find_drivers(sweep_dir.parent)  # keeps the heartbeat of this process running
@@ -99,7 +99,7 @@ class SlurmWorkers(Workers):
         self._has_warned_about_waiting = self._had_any_worker = False
         make_folders(self._folder)
         self._offers = TaskQueue(self._folder)
-        self._pulse = DriverPulse(self._folder, settings.silence_s)
+        self._pulse = DriverHeartbeat(self._folder, settings.silence_s)
         try:
             self._submit_jobs(n_workers)
         except BaseException:
@@ -124,7 +124,7 @@ class SlurmWorkers(Workers):
             name,
             self._work,
             self._packages,
-            versions_of_results(self._packages),
+            versions_to_match(self._packages),
             self._probe,
             self._n_threads,
             self._settings.silence_s,

@@ -25,10 +25,10 @@ _LOADING = "runner.engine.plugins.plugin_loading"
 _IMPORTING = frozenset({"importlib._bootstrap", "importlib._bootstrap_external", _LOADING})
 
 _LIBRARIES = tuple({os.path.realpath(folder) + os.sep for folder in (sys.prefix, sys.base_prefix)} - {os.sep})
-_NOT_READ = (".log", ".tmp", ".lock", ".pyc", "~")
+_IGNORED_SUFFIXES = (".log", ".tmp", ".lock", ".pyc", "~")
 
 _MAX_IDENTIFIED = 20_000
-"""Paths that are sent to workers."""
+"""Number of identified paths that are kept, because they are sent to workers. Of further ones, folders are kept."""
 
 LISTED = "/"
 """Suffix of the name of a folder that was listed."""
@@ -173,8 +173,8 @@ class OpenedFiles:
         return self._kinds.get(_get_module(frame))
 
     def _find_names(self, real: str, *, is_listing: bool) -> Sequence[str]:
-        """Return the names of a file or a folder in the snapshots, one per link to it. A file or a folder that the
-        snapshots lack has a name if its folder has.
+        """Return the names of a file or a folder in the snapshots, one per link to it. A path that no snapshot lists
+        gets its name from its folder, if the folder has one.
         """
         if not self._names:
             self._names = _names_by_path(self._files)
@@ -185,14 +185,14 @@ class OpenedFiles:
         return [f"{name}{last}{suffix}" for name in self._names.get(folder, ()) if name.endswith(LISTED)]
 
     def _is_near(self, real: str) -> bool:
-        """Return True for a file of the user's project: not one of a library, hidden, or a log."""
+        """Return True for a file of the user's project that is neither a library's, nor hidden, nor a log."""
         root = next((root for root in self._roots if real.startswith(root)), None)
-        if root is None or real.startswith(_LIBRARIES) or real.endswith(_NOT_READ):
+        if root is None or real.startswith(_LIBRARIES) or real.endswith(_IGNORED_SUFFIXES):
             return False
         return f"{os.sep}." not in real[len(root) - 1 :]
 
     def _readers(self, n_frames: int = 3) -> tuple[set[str], bool]:
-        """Return the modules of users on the stack without its last `n_frames`, and whether an import opens the file.
+        """Return the users' modules on the stack beyond its `n_frames` innermost, and whether an import opens the file.
 
         A stack without such modules counts as `ANY_MODULE` outside the main thread: an executor may call `open` itself.
         """

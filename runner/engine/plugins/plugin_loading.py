@@ -29,7 +29,7 @@ from runner.engine.plugins.source_imports import top_level
 _STARTUP_S = 0.01
 """Minimum time between the start of a process and its first import."""
 
-_JUMP_S = 1.0
+_MAX_CLOCK_DRIFT_S = 1.0
 """Largest drift of the clock. Beyond it, the clock was set and file times mean nothing."""
 
 
@@ -49,7 +49,7 @@ class _State:
         self.by_class: WeakKeyDictionary[type, Snapshot] = WeakKeyDictionary()
         self.are_edits_refused = False
         self.reported: set[tuple[str, str]] = set()
-        """Folders and modules in messages of `uncovered_reads`."""
+        """Folders and modules in messages of `take_uncovered_reads`."""
 
     def set(self, snapshots: Mapping[str, Snapshot]) -> None:
         """Set the snapshots. If two cover the same package, the later one wins."""
@@ -85,7 +85,7 @@ def load_plugins(packages: Iterable[str]) -> list[str]:
     """
     tops = _top_levels(packages)
     _state.are_edits_refused = True
-    return _take(_snapshots(tops, {}))
+    return _install_snapshots(_snapshots(tops, {}))
 
 
 def ensure_loaded(packages: Iterable[str]) -> None:
@@ -95,7 +95,9 @@ def ensure_loaded(packages: Iterable[str]) -> None:
         read: dict[str, Mapping[str, SourceFile]] = {}
         for package in _state.packages:  # loaded packages stay unchanged
             read[package] = {name: file for name, file in _state.files.items() if top_level(name) == package}
-        _take([each for each in _snapshots(tops, read) if each.name not in _state.snapshots], keep=_state.packages)
+        _install_snapshots(
+            [each for each in _snapshots(tops, read) if each.name not in _state.snapshots], keep=_state.packages
+        )
 
 
 def _snapshots(tops: Sequence[str], read: dict[str, Mapping[str, SourceFile]]) -> list[Snapshot]:
@@ -105,7 +107,7 @@ def _snapshots(tops: Sequence[str], read: dict[str, Mapping[str, SourceFile]]) -
     return [*named, *(take_snapshot(name, tops, read) for name in sorted(others))]
 
 
-def _take(snapshots: Sequence[Snapshot], keep: Collection[str] = ()) -> list[str]:
+def _install_snapshots(snapshots: Sequence[Snapshot], keep: Collection[str] = ()) -> list[str]:
     """Install snapshots. Drops the modules of packages with newer files, and of all packages connected with them by
     imports.
 
@@ -117,7 +119,7 @@ def _take(snapshots: Sequence[Snapshot], keep: Collection[str] = ()) -> list[str
     files = {name: file for each in snapshots for name, file in each.files.items()}
     stale = {name for name in covered if _is_imported(name) and not _is_imported_from(name, files)}
     # a file that was missing, or could not be imported, may change what others did during their import
-    stale |= {each.name for each in changed if _has_other_files(each)}
+    stale |= {each.name for each in changed if _may_be_outdated(each)}
     stale = {name for name in _add_connected(stale, snapshots) if _is_imported(name)}.difference(keep)
     if "__main__" in stale:
         raise ComponentError(
@@ -134,7 +136,7 @@ def _take(snapshots: Sequence[Snapshot], keep: Collection[str] = ()) -> list[str
         _note_classes(sys.modules[name])
         if name not in _state.imported:  # the module was imported before anything was recorded
             _state.opened.assume_read(name)
-    _find_plugins_first()
+    _install_finder()
     return sorted(stale)
 
 
@@ -171,7 +173,7 @@ def require_unchanged(cls: type, *, as_model: bool = False) -> None:
     """
     known = class_snapshot(cls)
     opened = [known.files[name] for name in opened_by_model(cls) if name in known.files] if as_model else []
-    for file in (*known.files_read(cls if as_model else None), *opened):
+    for file in (*known.readable_files(cls if as_model else None), *opened):
         if file.has_changed:
             raise ComponentError(
                 f"{file.path}: changed while {cls.__module__}.{cls.__qualname__} ran. Its code may read this "
@@ -183,7 +185,7 @@ def require_unchanged(cls: type, *, as_model: bool = False) -> None:
 
 def opened_by_model(cls: type) -> set[str]:
     """Return the files that a user's language model has opened so far, by names as in `Snapshot.files_opened`."""
-    return class_snapshot(cls).files_opened(cls, _state.opened)
+    return class_snapshot(cls).names_opened(cls, _state.opened)
 
 
 def identify_files(component: object, method: str) -> str:
@@ -193,7 +195,7 @@ def identify_files(component: object, method: str) -> str:
         return identify()
 
 
-def uncovered_reads() -> list[str]:
+def take_uncovered_reads() -> list[str]:
     """Return a message per folder with files that users' code has read since the last call and no key covers.
 
     Files that a class reads in its `content_hash` or `fingerprint` too, and all reads of a users' class that defines
@@ -281,7 +283,7 @@ def _receive(
     new = [snapshot for snapshot in snapshots if not _is_loaded_as(snapshot)]
     for name, file in ((name, file) for snapshot in new for name, file in snapshot.files.items()):
         path = getattr(sys.modules.get(name), "__file__", None)
-        if path and not (_digest(path) == file.digest and _is_as_started(top_level(name))):
+        if path and not (_hash_file(path) == file.digest and _is_unchanged_since_start(top_level(name))):
             raise ComponentError(_change_message(name, path))
     files = {name: file for snapshot in new for name, file in snapshot.files.items()}
     for package in filter(_is_imported, {top_level(name) for name in files}):
@@ -290,7 +292,7 @@ def _receive(
     _state.add(new)
     _state.opened.add(read, imported, identified)
     _state.are_edits_refused = _state.are_edits_refused or bool(snapshots)
-    _find_plugins_first()
+    _install_finder()
     return UserCode(())
 
 
@@ -306,9 +308,10 @@ def _is_loaded_as(snapshot: Snapshot) -> bool:
     return known is not None and known.digest == snapshot.digest
 
 
-def _has_other_files(snapshot: Snapshot) -> bool:
-    """Return True if files appeared, disappeared or changed since the code of this package was read, or for code that
-    was imported before it was read, if code files did since this process started.
+def _may_be_outdated(snapshot: Snapshot) -> bool:
+    """Return True if the files of this package may differ from those that its modules were imported from.
+
+    For code that was imported before its first snapshot, only code files that are newer than this process count.
     """
     if snapshot.name in _state.snapshots:
         return not _is_loaded_as(snapshot)
@@ -335,7 +338,7 @@ def _find_changed(package: str, files: Mapping[str, SourceFile]) -> SourceFile |
 
 def _is_older(changed_ns: int) -> bool:
     """Return True for a change before this process started."""
-    return changed_ns / 1e9 < _STARTED + _STARTUP_S
+    return changed_ns / 1e9 < _PROCESS_START_S + _STARTUP_S
 
 
 def _list_modules(package: str) -> list[str]:
@@ -359,16 +362,16 @@ def _is_imported_from(package: str, files: Mapping[str, SourceFile]) -> bool:
     known = [name for name in modules if name in _state.imported]
     if any(name not in files or files[name].digest != _state.imported[name] for name in known):
         return False
-    return len(known) == len(modules) or _is_as_started(package)
+    return len(known) == len(modules) or _is_unchanged_since_start(package)
 
 
-def _is_as_started(package: str) -> bool:
+def _is_unchanged_since_start(package: str) -> bool:
     """Return True if the files of its modules have not changed since this process started, so they are what was
     imported.
     """
     try:
         return not _was_clock_set() and all(
-            Path(file).stat().st_ctime < _STARTED + _STARTUP_S for file in _list_files(package)
+            Path(file).stat().st_ctime < _PROCESS_START_S + _STARTUP_S for file in _list_files(package)
         )
     except OSError:
         return False
@@ -387,15 +390,15 @@ def _process_start() -> float:
         return 0.0
 
 
-_STARTED = _process_start()  # a forked process has its parent's start, and its modules
-_BOOTED = time.time() - _uptime()
+_PROCESS_START_S = _process_start()  # a forked process has its parent's start, and its modules
+_BOOT_TIME_S = time.time() - _uptime()
 
 
 def _was_clock_set() -> bool:
-    return abs(time.time() - _uptime() - _BOOTED) > _JUMP_S
+    return abs(time.time() - _uptime() - _BOOT_TIME_S) > _MAX_CLOCK_DRIFT_S
 
 
-def _digest(path: str) -> str:
+def _hash_file(path: str) -> str:
     try:
         return sha256(Path(path).read_bytes()).hexdigest()
     except OSError:
@@ -437,8 +440,8 @@ def _new_file_message(module: str, path: str) -> str:
 def _unknown_file_message(package: str, path: str, importer: str) -> str:
     return (
         f"{path}: {importer} imports it, but it was not found when the code of {importer} was read for this run: "
-        f"{importer} changes sys.path, computes the name, or gives it to a library. We could not notice edits of this "
-        f"file. Import it as a module of {importer}, or put its folder on PYTHONPATH and {package} into run.plugins"
+        f"{importer} changes sys.path, computes the name, or gives it to a library. Edits of this file would be "
+        f"missed. Import it as a module of {importer}, or put its folder on PYTHONPATH and {package} into run.plugins"
     )
 
 
@@ -457,7 +460,7 @@ class _Finder(MetaPathFinder):
         if spec and type(spec.loader) is SourceFileLoader:
             spec.loader = _PluginLoader(spec.loader.name, spec.loader.path)
         elif spec and spec.origin and spec.origin.endswith(SUFFIXES):  # the module is compiled, or in a zip file
-            _check(fullname, spec.origin, _digest(spec.origin))
+            _check(fullname, spec.origin, _hash_file(spec.origin))
         return spec
 
     def _refuse_import(self, fullname: str, path: Sequence[str] | None) -> ModuleSpec | None:
@@ -469,7 +472,7 @@ class _Finder(MetaPathFinder):
         # A package in sys.modules was checked when it was imported.
         if path is not None and getattr(sys.modules.get(package), "__file__", None):
             return None
-        if not _state.are_edits_refused or not (importer := _importer()):
+        if not _state.are_edits_refused or not (importer := _find_importing_package()):
             return None
         spec = next(_specs(self, fullname, path, None), None)
         if spec and spec.origin and spec.origin.endswith(SUFFIXES) and is_user_package(package):
@@ -478,7 +481,7 @@ class _Finder(MetaPathFinder):
         return None
 
 
-def _importer() -> str:
+def _find_importing_package() -> str:
     """Return the top-level package of user code that is currently importing, itself or through a library. "" for none.
 
     Code that called this program, such as a script, is not importing.
@@ -502,7 +505,7 @@ def _specs(
             yield spec
 
 
-def _find_plugins_first() -> None:
+def _install_finder() -> None:
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
 

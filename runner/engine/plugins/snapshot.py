@@ -62,14 +62,14 @@ class Snapshot:
     @cached_property
     def digest(self) -> str:
         """SHA-256 (hex) of all files and their names, independent of their folder. "" without files."""
-        return _digest(self.files)
+        return _hash_files(self.files)
 
     @cached_property
     def packages(self) -> list[str]:
         """Top-level packages that it covers, sorted."""
         return sorted({top_level(name) for name in self.files} | self.without_files)
 
-    def files_read(self, cls: type | None = None) -> list[SourceFile]:
+    def readable_files(self, cls: type | None = None) -> list[SourceFile]:
         """Return the files that code may read at any time.
 
         With the class of a model, return only files that the replies of this model depend on.
@@ -77,32 +77,32 @@ class Snapshot:
         names = self.model_code(cls).modules if cls else self.files
         return [file for name in names if (file := self.files[name]).is_read]
 
-    def files_of(self, package: str) -> dict[str, SourceFile]:
+    def package_files(self, package: str) -> dict[str, SourceFile]:
         """Return the files of one of `packages`, and the files outside its folder that it names, as in `files`."""
         return {name: file for name, file in self.files.items() if top_level(name) == package}
 
     def get_digest(self, package: str) -> str:
         """Return the `digest` of one of `packages`."""
-        return _digest(self.files_of(package))
+        return _hash_files(self.package_files(package))
 
     def model_code(self, cls: type) -> ModelCode:
         """Return the code that the replies of a model depend on.
 
         It consists of the modules that define the class and its parents, all modules that these import, transitively,
-        and the files that these modules name. If one imports by names that the source does not show, it is all code. If
-        one computes paths, it includes all data of their packages.
+        and the files that these modules name. If a module imports by computed names, all code is included. If a module
+        computes paths, all data of their packages is included.
         """
         name = f"{cls.__module__}.{cls.__qualname__}"
         if name not in self.models:
             reached = self._reachable({parent.__module__ for parent in cls.__mro__})
             reached |= self._data_at_computed_paths(reached)
             self.models[name] = ModelCode(
-                _digest(self._drop_empty(reached, cls.__module__)),
+                _hash_files(self._drop_empty(reached, cls.__module__)),
                 {each: self.files[each].digest for each in sorted(reached)},
             )
         return self.models[name]
 
-    def files_opened(self, cls: type, opened: OpenedFiles) -> set[str]:
+    def names_opened(self, cls: type, opened: OpenedFiles) -> set[str]:
         """Return the files that a model's modules were seen to open, without the files in its `model_code`.
 
         These are names of files, names of folders with a slash at the end, and `ALL_CODE`. Code that opens a file which
@@ -116,7 +116,7 @@ class Snapshot:
         return read | packages | ({ALL_CODE} if imported.intersection(self.files) - modules.keys() else set())
 
     def opened_digest(self, name: str) -> str:
-        """Return the SHA-256 (hex) of an item of `files_opened` in this snapshot.
+        """Return the SHA-256 (hex) of an item of `names_opened` in this snapshot.
 
         It covers the content of a file ("" if it does not exist), or the names of all files below a folder.
         """
@@ -126,15 +126,15 @@ class Snapshot:
                 sorted(each for each, file in self.files.items() if file.is_data and top_level(each) == package)
             )
         if name == ALL_CODE:
-            return _digest({each: file for each, file in self.files.items() if not file.is_data})
+            return _hash_files({each: file for each, file in self.files.items() if not file.is_data})
         if not name.endswith(LISTED):
             return self.files[name].digest if name in self.files else ""
         below = sorted(each for each, file in self.files.items() if f"{find_folder(each, file)}/".startswith(name))
         return _hash(below)
 
     def _drop_empty(self, names: Collection[str], module: str) -> dict[str, SourceFile]:
-        """Return the files of these names. Leaves out modules without statements, except the module of the class, and
-        those with a docstring if one of the modules reads docstrings, for example as prompts.
+        """Return the files of these names without modules that lack statements. The module of the class stays, and so
+        do modules with a docstring if some module reads docstrings, for example as prompts.
         """
         texts = {name: self.files[name].text or b"" for name in names}
         reads_docs = any(word in text for text in texts.values() for word in _READING_DOCS)
@@ -183,7 +183,7 @@ def _split_path(name: str) -> Iterator[str]:
         yield from ("/".join(parts[first:last]) for first in range(last))
 
 
-def _digest(files: Mapping[str, SourceFile]) -> str:
+def _hash_files(files: Mapping[str, SourceFile]) -> str:
     """Return the hash of files and their names. "" without files.
 
     A single file counts without its name, which keeps keys from before names counted.
@@ -204,9 +204,9 @@ def _with_parents(module: str) -> Iterator[str]:
         module = module.rpartition(".")[0]
 
 
-def installed_digest(package: str) -> str:
+def hash_installed_package(package: str) -> str:
     """Return the SHA-256 (hex) of the files of a top-level package as they are now. "" without files."""
-    return _digest(list_files(package, find_places(package), follow_names=package not in OURS))
+    return _hash_files(list_files(package, find_package_paths(package), follow_names=package not in OURS))
 
 
 def take_snapshot(
@@ -224,15 +224,15 @@ def take_snapshot(
     while waiting:
         name = waiting.pop()
         if name not in read:
-            read[name] = list_files(name, find_places(name))
+            read[name] = list_files(name, find_package_paths(name))
         files |= read[name]
-        needed = _users_packages(read[name], plugins, known=seen)
+        needed = _find_user_packages(read[name], plugins, known=seen)
         seen |= needed
         waiting += sorted(needed)
     return Snapshot(package, files, without_files=frozenset(name for name in seen if not read[name]))
 
 
-def _users_packages(files: Mapping[str, SourceFile], plugins: Collection[str], known: Collection[str]) -> set[str]:
+def _find_user_packages(files: Mapping[str, SourceFile], plugins: Collection[str], known: Collection[str]) -> set[str]:
     """Return the top-level packages of user code that files import, without `known` ones."""
     mentioned = {name: mentioned_packages(file.text) for name, file in files.items() if file.text}
     new = set[str]().union(*mentioned.values()).difference(known)
@@ -250,7 +250,7 @@ def is_user_package(package: str) -> bool:
     """
     if package in OURS or package == "__main__":
         return False
-    places = find_places(package)
+    places = find_package_paths(package)
     if package in sys.stdlib_module_names:  # a file on PYTHONPATH takes its place, unless it is Python's own zip file
         places = [place for place in places if place.exists()]
     return not all(map(_is_installed, places))
@@ -261,7 +261,7 @@ def _is_installed(place: Path) -> bool:
     return bool(_INSTALLED & set(real.parts)) or real.is_relative_to(_STANDARD_LIBRARY)
 
 
-def find_places(package: str) -> Sequence[Path]:
+def find_package_paths(package: str) -> Sequence[Path]:
     """Return the folders of a top-level package, or its file. () for others, such as a built-in module."""
     spec = _find_spec(package)
     if spec is None:

@@ -11,7 +11,7 @@ from components.openai_server.limiter import (
     Limiter,
     ProcessLimiter,
     Tokens,
-    n_tokens_at_most,
+    estimate_max_tokens,
     use_limiter,
 )
 from components.protocols import LLM
@@ -91,7 +91,7 @@ def model_account(model: object) -> Account:
 def max_request_tokens(llm: LLM, messages: Sequence[Message]) -> Tokens:
     """Return the maximum number of tokens of a request, estimated from its messages and the model's fields."""
     n_bytes = sum(len(message.content.encode(errors="replace")) for message in messages)
-    return Tokens(n_tokens_at_most(n_bytes), getattr(llm, "max_new_tokens", 0))
+    return Tokens(estimate_max_tokens(n_bytes), getattr(llm, "max_new_tokens", 0))
 
 
 def _used_tokens(answer: Answer, max_tokens: Tokens) -> Tokens | None:

@@ -97,7 +97,7 @@ def _lock(file: int, path: Path) -> None:
     while not _try_to_lock(file):
         if time.monotonic() > warn_at:
             log.warning(
-                "waiting for another process, which holds %s. If it was stopped (Ctrl-Z), continue or end it.", path
+                "waiting for another process, which holds %s. If it is suspended (Ctrl-Z), resume or end it.", path
             )
             fcntl.lockf(file, fcntl.LOCK_EX)
             return

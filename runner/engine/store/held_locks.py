@@ -33,7 +33,7 @@ class LimiterUnderLock:
     def admit(self, attempt: Attempt) -> float:
         """Admit an attempt as the inner limiter does. Raises LockLost if the lock is lost."""
         if self._lock.is_lost():
-            raise LockLost("its lock was removed, or another process took it while this one did not run")
+            raise LockLost("its lock was removed, or another process took it while this one was suspended")
         return self._limiter.admit(attempt)
 
     def settle(self, attempt: Attempt, used: Tokens | None) -> None:

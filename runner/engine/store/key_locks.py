@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 _WARN_AFTER_S = 2.0
 _FIRST_PAUSE_S, _MAX_PAUSE_S = 0.02, 0.5
 _LOOK_EVERY_S = 1.0
-_IF_STOPPED = ". If that process was stopped (Ctrl-Z), continue or end it, so that its requests are paid for only once."
+_IF_STOPPED = ". If that process is suspended (Ctrl-Z), resume or end it, so that its requests are paid for only once."
 
 _MAX_CLAIM_CHARACTERS = 255
 _CLAIM = re.compile(rf"[^/\0\n]{{1,{_MAX_CLAIM_CHARACTERS}}}")
@@ -187,7 +187,7 @@ def _try_to_take_as_file(path: Path, claim: str) -> bool:
 
 def _break_if_abandoned(path: Path, writers: Writers, *, from_stopped: bool) -> bool:
     """Return True if the lock has no live holder. Breaks it in that case."""
-    is_gone = writers.is_gone if from_stopped else writers.has_ended
+    is_gone = writers.is_gone if from_stopped else writers.is_dead
     try:
         claim = _read_claim(path)
         # No claim: the creator of the file is about to write it, or died before that, or a power cut left only zeros.

@@ -15,7 +15,7 @@ from runner.engine.store.regular_files import read_small
 
 MANIFEST = "manifest.json"
 
-NOT_A_MANIFEST = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+MANIFEST_ERRORS = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 """Errors raised by reading a file that is not a manifest."""
 
 Files = Mapping[str, tuple[str, int]]
@@ -77,7 +77,7 @@ class Manifests:
                 return manifest
         except FileNotFoundError:
             return None
-        except (OSError, StoreError, *NOT_A_MANIFEST):
+        except (OSError, StoreError, *MANIFEST_ERRORS):
             pass
         self._unreadable.add(place)
         return None
@@ -104,7 +104,7 @@ def write_manifest(folder: Path, manifest: Manifest, made_from: Json) -> Path:
 def named_files(manifest: Mapping[str, Json]) -> dict[str, tuple[str, int]]:
     """Return the [SHA-256, bytes] of the files in a manifest.
 
-    Raises one of `NOT_A_MANIFEST` for other contents, and for file names that would lead readers outside the result's
+    Raises one of `MANIFEST_ERRORS` for other contents, and for file names that would lead readers outside the result's
     folder.
     """
     files = {}

@@ -74,10 +74,10 @@ def mapped_file(value: Part) -> Path | None:
     return file if is_whole else None
 
 
-UNREADABLE = (OSError, ValueError, EOFError, RecursionError, pa.ArrowException)
+READING_ERRORS = (OSError, ValueError, EOFError, RecursionError, pa.ArrowException)
 """Errors raised by reading a file that is not a part."""
 
-UNFIT = (AttributeError, LookupError, TypeError, ValueError, pa.ArrowException)
+DECODING_ERRORS = (AttributeError, LookupError, TypeError, ValueError, pa.ArrowException)
 """Errors raised by decoding parts of another result."""
 
 

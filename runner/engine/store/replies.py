@@ -20,7 +20,7 @@ from typing import BinaryIO
 from zlib import crc32
 
 from components.errors import StoreError
-from components.openai_server.reading import as_count
+from components.openai_server.reading import parse_count
 from components.records import Answer, AnswerState
 from components.text.normalize import whole_characters
 from runner.console.written_files import sync
@@ -249,12 +249,12 @@ class Replies:
             ended = (
                 [name for name in self._names() if self._writers.is_gone(name.removesuffix(_SUFFIX))] if is_free else []
             )
-            chosen = self._worth_merging(ended)
+            chosen = self._choose_files_to_merge(ended)
             if len(chosen) > 1:
                 with suppress(FileNotFoundError):  # another process merges at the same time
                     self._merge_into_one(chosen)
 
-    def _worth_merging(self, names: Iterable[str]) -> list[str]:
+    def _choose_files_to_merge(self, names: Iterable[str]) -> list[str]:
         """Return the names of the files to merge, sorted.
 
         A file that is larger than all smaller ones together is left out, so that it is not copied for a few replies.
@@ -299,7 +299,7 @@ class Replies:
         unfinished = self._folder / f".{uuid.uuid4().hex}"
         try:
             with unfinished.open("wb") as merged:
-                merged.writelines(merged_lines(lines))
+                merged.writelines(merge_lines(lines))
             unfinished.chmod(shared_mode(self._folder))
             sync(unfinished)
             unfinished.rename(self._folder / f"merged-{uuid.uuid4().hex}{_SUFFIX}")
@@ -319,14 +319,14 @@ def as_stored(reply: Answer) -> Answer:
         text=whole_characters(reply.text),
         error=whole_characters(reply.error),
         thoughts=whole_characters(reply.thoughts),
-        n_prompt_tokens=as_count(reply.n_prompt_tokens),
-        n_completion_tokens=as_count(reply.n_completion_tokens),
-        n_reasoning_tokens=as_count(reply.n_reasoning_tokens),
-        n_cached_tokens=as_count(reply.n_cached_tokens) or 0,
+        n_prompt_tokens=parse_count(reply.n_prompt_tokens),
+        n_completion_tokens=parse_count(reply.n_completion_tokens),
+        n_reasoning_tokens=parse_count(reply.n_reasoning_tokens),
+        n_cached_tokens=parse_count(reply.n_cached_tokens) or 0,
     )
 
 
-def merged_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
+def merge_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the lines of several files for a merged one: each reply once, without incomplete or damaged lines.
 
     Lines of another version of the project stay even if this version cannot read them, because they were paid for.
@@ -343,7 +343,7 @@ def merged_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def count_damaged(lines: Iterable[bytes]) -> int:
-    """Return the number of incomplete and damaged lines, which `merged_lines` drops."""
+    """Return the number of incomplete and damaged lines, which `merge_lines` drops."""
     return sum(not _is_intact(line) for line in lines)
 
 

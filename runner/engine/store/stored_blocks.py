@@ -69,7 +69,7 @@ def read_blocks(folder: Path, name: str) -> Iterator[Part]:
             path.unlink(missing_ok=True)
 
 
-def joined_blocks(path: Path, blocks: Sequence[NDArray[D]]) -> NDArray[D]:
+def join_blocks(path: Path, blocks: Sequence[NDArray[D]]) -> NDArray[D]:
     """Join arrays of one type and row length in one file, and return it memory-mapped.
 
     Memory never holds the whole array. Raises StoreError if the file cannot be written.
@@ -78,8 +78,8 @@ def joined_blocks(path: Path, blocks: Sequence[NDArray[D]]) -> NDArray[D]:
     return _write_array(path, sum(map(len, blocks)), zip(firsts, blocks, strict=False))
 
 
-def scattered_blocks(path: Path, n_rows: int, blocks: Iterable[tuple[NDArray[np.int32], NDArray[D]]]) -> NDArray[D]:
-    """Join blocks with rows from all over an array, as `joined_blocks` does. Needs at least one row. Raises StoreError
+def scatter_blocks(path: Path, n_rows: int, blocks: Iterable[tuple[NDArray[np.int32], NDArray[D]]]) -> NDArray[D]:
+    """Join blocks with rows from all over an array, as `join_blocks` does. Needs at least one row. Raises StoreError
     if the file cannot be written.
 
     Each block comes with the ascending positions of its rows among all `n_rows`.

@@ -9,7 +9,7 @@ from pathlib import Path
 from components.errors import DamagedEntryError
 from runner.engine.file_operations import link_or_copy
 from runner.engine.store.manifests import MANIFEST, Manifest
-from runner.engine.store.part_files import UNFIT, UNREADABLE, Part, checksum, part_name, read_part
+from runner.engine.store.part_files import DECODING_ERRORS, READING_ERRORS, Part, checksum, part_name, read_part
 from runner.engine.store.remote import NO_REMOTE, Remote
 
 _OF_WINDOWS = ("Thumbs.db", "desktop.ini")
@@ -97,7 +97,7 @@ class StoredResult:
         path = self.file(name)
         try:
             return read_part(path)
-        except UNREADABLE as error:
+        except READING_ERRORS as error:
             self.unreadable[path.name] = f"{path.name} cannot be read ({error})"
             raise self._damage_error(self.unreadable[path.name]) from error
 
@@ -115,7 +115,7 @@ class StoredResult:
         """
         try:
             yield
-        except UNFIT as error:
+        except DECODING_ERRORS as error:
             reason = f"not the parts of a result of this kind ({type(error).__name__}: {error})"
             self.unreadable.update(dict.fromkeys(self.manifest.files, reason))
             raise self._damage_error(reason) from error

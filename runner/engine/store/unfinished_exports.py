@@ -110,7 +110,7 @@ class UnfinishedExports:
         exports = []
         for record in sorted(self._records.glob("*")):
             writer = record.name.rpartition(".")[0]
-            if writer and self._writers.has_ended(writer) and (export := _read_record(record)):
+            if writer and self._writers.is_dead(writer) and (export := _read_record(record)):
                 with suppress(PermissionError):  # another user's, in a folder that this user may not read
                     if export.exists:
                         exports.append(export)

@@ -73,7 +73,7 @@ class Writers:
         """
         return self._is_gone(name, if_stopped=True)
 
-    def has_ended(self, name: str) -> bool:
+    def is_dead(self, name: str) -> bool:
         """Return True if `is_gone`, but False for a stopped process (Ctrl-Z) of this host, which may continue.
 
         Raises OSError if its file cannot be read.
@@ -124,7 +124,7 @@ class Writers:
         """
         try:
             return any(
-                not heartbeat.is_own(path.name) and not self.has_ended(path.name) for path in self._folder.iterdir()
+                not heartbeat.is_own(path.name) and not self.is_dead(path.name) for path in self._folder.iterdir()
             )
         except FileNotFoundError:
             return False
@@ -133,6 +133,6 @@ class Writers:
         """Remove the heartbeat files of processes that have ended."""
         with suppress(FileNotFoundError):
             for path in self._folder.iterdir():
-                if self.has_ended(path.name):
+                if self.is_dead(path.name):
                     with suppress(PermissionError, IsADirectoryError):  # another user's file, or a folder
                         path.unlink(missing_ok=True)

@@ -11,7 +11,7 @@ from components.errors import ComponentError
 from components.json_value import Json
 from components.pretrained.dtype import Dtype
 from components.pretrained.model_files import has_safetensors
-from components.pretrained.model_folder import loading
+from components.pretrained.model_folder import explain_load_errors
 from runner.labels.training.training_examples import TrainingSets
 from runner.labels.training.training_settings import Settings
 
@@ -84,7 +84,7 @@ def _network(settings: Settings) -> Any:
     import torch
     from transformers import AutoModelForCausalLM
 
-    with loading(settings.model, settings.revision) as name:
+    with explain_load_errors(settings.model, settings.revision) as name:
         return AutoModelForCausalLM.from_pretrained(
             name,
             revision=settings.revision or None,

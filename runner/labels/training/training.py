@@ -8,7 +8,7 @@ from pathlib import Path
 
 from components.errors import ConfigError, DataError
 from components.pretrained.dtype import Dtype
-from components.pretrained.model_folder import folder_hash, open_model_files, torch_device
+from components.pretrained.model_folder import hash_folder, open_model_files, torch_device
 from components.pretrained.package_logs import hide_deprecation_warnings
 from runner.engine.store.locks import hold_lock
 from runner.labels.training.prepared_folder import read_manifest, read_pairs
@@ -43,7 +43,7 @@ def train(settings: Settings, data: Path, folder: Path, *, strict: bool) -> Trai
     full_settings = {
         **asdict(settings),
         "dtype": str(settings.dtype),
-        "content": folder_hash(settings.model),
+        "content": hash_folder(settings.model),
         "data": manifest.key,
     }
     folder = folder.resolve()

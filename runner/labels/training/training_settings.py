@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from components.json_value import Json
 from components.pretrained.chat_template import folder_template
 from components.pretrained.dtype import Dtype
-from components.pretrained.model_folder import missing_packages, model_problems, tokenizer_problems
+from components.pretrained.model_folder import missing_package_errors, model_problems, tokenizer_problems
 
 PACKAGES = ("torch", "transformers", "peft", "trl", "datasets", "accelerate")
 
@@ -51,7 +51,7 @@ class Settings:
         of range.
         """
         problems = [
-            str(error) for error in missing_packages(PACKAGES, "python -m runner.judge_training train", "train")
+            str(error) for error in missing_package_errors(PACKAGES, "python -m runner.judge_training train", "train")
         ]
         problems += (
             model_problems(self.model, self.revision) or tokenizer_problems(self.model) or self._template_errors()

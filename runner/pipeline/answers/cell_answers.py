@@ -23,11 +23,11 @@ from components.tokenizers.cl100k import Cl100k
 from runner.engine.source_code import is_ours
 from runner.engine.stage import Stage
 from runner.pipeline.answers.answer_stages import Answers, BaselineAnswers, NoAnswers, Prompts
-from runner.pipeline.answers.compressing import ContextTexts, read_context
+from runner.pipeline.answers.compressing import ContextTexts, build_context_texts
 from runner.pipeline.answers.context_stages import EmptyContext
 from runner.pipeline.answers.generating import GeneratedAnswers, GeneratedInSteps
 from runner.pipeline.answers.model_history import AnsweredTurn, Conversations, OwnTurns, TurnContext
-from runner.pipeline.answers.prompt_examples import ChosenExamples, chosen_examples
+from runner.pipeline.answers.prompt_examples import ChosenExamples, choose_examples
 from runner.pipeline.answers.prompt_passages import (
     AnyPassages,
     NoPassages,
@@ -35,17 +35,17 @@ from runner.pipeline.answers.prompt_passages import (
     PromptPassages,
     RetrievedPassages,
 )
-from runner.pipeline.answers.revising import RevisedAnswers, RevisedPart, revised_part
-from runner.pipeline.corpus.cell_texts import Texts
-from runner.pipeline.corpus.chunk_stages import chunk_facts
-from runner.pipeline.corpus.loaded_data import Data, SampleSet
-from runner.pipeline.search.cell_search import picking_arm
-from runner.pipeline.search.existing_index import index_arm
+from runner.pipeline.answers.revising import RevisedAnswers, RevisedPart, build_revised_parts
+from runner.pipeline.corpus.cell_texts import CorpusStages
+from runner.pipeline.corpus.chunk_stages import find_chunk_facts
+from runner.pipeline.corpus.loaded_data import DatasetStages, SampleSet
+from runner.pipeline.search.cell_search import find_picking_arm
+from runner.pipeline.search.existing_index import find_index_arm
 
 if TYPE_CHECKING:
     from runner.pipeline.cell import Cell
 
-_ABOUT_PASSAGES = 10
+_ASSUMED_PASSAGES = 10
 """Passages per sample that a plan assumes for a custom pipeline, if a judge reads them one by one."""
 
 
@@ -64,7 +64,7 @@ class AnswerComponents:
 
 
 @dataclass(frozen=True)
-class CellAnswers:
+class AnswerStages:
     """The answers of a cell and its prompts.
 
     `prompts` is () if no language model reads prompts, or if it takes several per answer. `revised` are the revisions
@@ -76,30 +76,32 @@ class CellAnswers:
     revised: tuple[RevisedPart, ...] = ()
 
 
-def build_passages(cell: "Cell", texts: Texts, context: Stage[Context], queries: Stage[Queries]) -> ContextTexts:
+def build_passages(cell: "Cell", texts: CorpusStages, context: Stage[Context], queries: Stage[Queries]) -> ContextTexts:
     """Return the passages in the prompts of a cell that retrieves. `queries` are those that rerankers read."""
     merges = getattr(cell.context, "merges", False)
-    passages = RetrievedPassages(texts.corpus, texts.chunks, context, merges, chunk_facts(texts.chunks))
+    passages = RetrievedPassages(texts.corpus, texts.chunks, context, merges, find_chunk_facts(texts.chunks))
     tokenizer = getattr(cell.context, "tokenizer", Cl100k())
-    return read_context(cell.compressor, tokenizer, queries, passages, texts.data.n_samples)
+    return build_context_texts(cell.compressor, tokenizer, queries, passages, texts.data.n_samples)
 
 
-def no_passages(data: Data) -> NoPassages:
+def build_empty_passages(data: DatasetStages) -> NoPassages:
     """Return the empty passages of a closed-book cell."""
     return NoPassages(EmptyContext(data.samples))
 
 
-def build_answers(cell: "Cell", data: Data, passages: PromptPassages, pool: Data | None) -> CellAnswers:
-    """Return the answers of a cell. `pool` is the data set of its few-shot examples.
+def build_answers(
+    cell: "Cell", data: DatasetStages, passages: PromptPassages, pool: DatasetStages | None
+) -> AnswerStages:
+    """Return the stages that answer for a cell. `pool` is the data set of its few-shot examples.
 
     A cell without a language model has no prompts, and reads no history.
     """
     if cell.llm.answers_from is AnswersFrom.NOTHING:
-        return CellAnswers((), NoAnswers(data.samples))
+        return AnswerStages((), NoAnswers(data.samples))
     if cell.llm.answers_from is AnswersFrom.SAMPLE:
-        baseline = CellAnswers((), BaselineAnswers(cell.llm, data.samples, passages))
+        baseline = AnswerStages((), BaselineAnswers(cell.llm, data.samples, passages))
         return _revise_answers(cell, data.samples, data.n_samples, passages, baseline)
-    examples = chosen_examples(cell.examples, data, pool)
+    examples = choose_examples(cell.examples, data, pool)
     if len(data.n_by_turn) == 1 or not cell.history.has_rounds:
         return _answer_stages(cell, data.samples, data.n_samples, passages, examples)
     turns: list[AnsweredTurn] = []
@@ -111,13 +113,13 @@ def build_answers(cell: "Cell", data: Data, passages: PromptPassages, pool: Data
         turns.append(AnsweredTurn(turn, answered.prompts, answered.answers))
         revised += answered.revised
     conversations = Conversations(cell.history, data.samples, tuple(turns))
-    return CellAnswers((), GeneratedAnswers(conversations), tuple(revised))
+    return AnswerStages((), GeneratedAnswers(conversations), tuple(revised))
 
 
-def n_passages(cell: "Cell", passages: AnyPassages) -> int:
+def count_passages(cell: "Cell", passages: AnyPassages) -> int:
     """Return the largest number of passages in a prompt of the cell. For a custom pipeline it is a guess."""
     if isinstance(passages, PipelinePassages):
-        return _ABOUT_PASSAGES
+        return _ASSUMED_PASSAGES
     return 0 if isinstance(passages, NoPassages) else cell.top_k
 
 
@@ -127,19 +129,19 @@ def _answer_stages(
     n_samples: int,
     passages: PromptPassages,
     examples: tuple[ChosenExamples, ...],
-) -> CellAnswers:
+) -> AnswerStages:
     """Return prompts for the samples, and the answers of the language model after the reviser."""
     first_answers = _first_answers(cell, samples, n_samples, passages, examples)
     return _revise_answers(cell, samples, n_samples, passages, first_answers)
 
 
 def _revise_answers(
-    cell: "Cell", samples: Stage[SampleSet], n_samples: int, passages: PromptPassages, first_answers: CellAnswers
-) -> CellAnswers:
+    cell: "Cell", samples: Stage[SampleSet], n_samples: int, passages: PromptPassages, first_answers: AnswerStages
+) -> AnswerStages:
     """Return the answers after the reviser. A closed book has no passages to check them against."""
     if isinstance(passages, NoPassages):
         return first_answers
-    parts = revised_part(cell.reviser, samples, passages, first_answers.answers, n_samples)
+    parts = build_revised_parts(cell.reviser, samples, passages, first_answers.answers, n_samples)
     return replace(first_answers, answers=RevisedAnswers(parts[0].revised), revised=parts) if parts else first_answers
 
 
@@ -149,17 +151,17 @@ def _first_answers(
     n_samples: int,
     passages: PromptPassages,
     examples: tuple[ChosenExamples, ...],
-) -> CellAnswers:
+) -> AnswerStages:
     """Return prompts for the samples, and the answers of the language model."""
     max_passage_tokens = _max_passage_tokens(cell, passages)
     about_tokens = _n_context_tokens(cell, passages) + cell.examples.n * cell.examples.max_tokens
-    n = n_passages(cell, passages)
+    n = count_passages(cell, passages)
     # One request per answer, as Single sends.
     if is_ours(type(cell.generator)) and cell.generator.n_requests(n, max_passage_tokens) == 1:
         prompts = Prompts(cell.prompt, samples, passages, examples)
-        return CellAnswers((prompts,), Answers(cell.llm, prompts, cell.repeat, n_samples, about_tokens))
+        return AnswerStages((prompts,), Answers(cell.llm, prompts, cell.repeat, n_samples, about_tokens))
     parts = cell.generator, cell.llm, cell.prompt, samples, passages, cell.repeat, examples
-    return CellAnswers((), GeneratedAnswers(GeneratedInSteps(*parts, n_samples, n, max_passage_tokens, about_tokens)))
+    return AnswerStages((), GeneratedAnswers(GeneratedInSteps(*parts, n_samples, n, max_passage_tokens, about_tokens)))
 
 
 def _max_passage_tokens(cell: "Cell", passages: PromptPassages) -> int | None:
@@ -182,12 +184,12 @@ def _n_context_tokens(cell: "Cell", passages: PromptPassages) -> int:
     if isinstance(passages, NoPassages):
         return 0
     n_chunks = cell.top_k * getattr(cell.context, "n_chunks_per_hit", 1)
-    size = 0 if index_arm(cell.retriever) else getattr(_chunker(cell), "size", 0)
+    size = 0 if find_index_arm(cell.retriever) else getattr(_chunker(cell), "size", 0)
     limits = [getattr(cell.context, "max_tokens", None), n_chunks * size or None]
     return min((limit for limit in limits if limit), default=0)
 
 
 def _chunker(cell: "Cell") -> AnyChunker:
     """Return the chunker of the cell, or the chunker of an arm that cuts the corpus itself."""
-    picking = picking_arm(cell)
+    picking = find_picking_arm(cell)
     return (picking and picking.chunker) or cell.chunk

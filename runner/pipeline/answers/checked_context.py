@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.records import Context, Hits, Spans
-from runner.engine.broken_contracts import broken_contract
+from runner.engine.broken_contracts import contract_error
 
 
 def validate_context(context: Context, hits: Hits, spans: Spans, top_k: int, builder: object) -> Context:
@@ -14,7 +14,7 @@ def validate_context(context: Context, hits: Hits, spans: Spans, top_k: int, bui
     class.
     """
     if problem := _problem(context, hits, spans, top_k, int(getattr(builder, "n_chunks_per_hit", 1))):
-        raise broken_contract(builder, problem)
+        raise contract_error(builder, problem)
     return context
 
 

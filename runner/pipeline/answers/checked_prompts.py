@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from components.clusters import number_clusters
 from components.protocols import Examples, History
 from components.records import Answer, AnswerTask, Documents, GeneratedAnswer, Message, Sample
-from runner.engine.broken_contracts import broken_contract
+from runner.engine.broken_contracts import contract_error
 from runner.engine.checked_answers import answer_error
 
 _ROLES = ("system", "user", "assistant")
@@ -23,12 +23,10 @@ def validate_messages(messages: Sequence[Message], sample: Sample, prompt: objec
     Raises ComponentError, which names the prompt's class, for an invalid message, and without messages.
     """
     if not isinstance(messages, list | tuple) or not messages:
-        raise broken_contract(
-            prompt, f"got {_describe(messages)} for sample {sample.id!r}, expected a tuple of Message"
-        )
+        raise contract_error(prompt, f"got {_describe(messages)} for sample {sample.id!r}, expected a tuple of Message")
     for message in messages:
         if not isinstance(message, Message) or not isinstance(message.content, str) or message.role not in _ROLES:
-            raise broken_contract(
+            raise contract_error(
                 prompt,
                 f"got {_describe(message)} for sample {sample.id!r}, expected a Message with a string as content and "
                 f"one of {', '.join(_ROLES)} as its role",
@@ -53,9 +51,9 @@ def validate_examples(
         or chosen.shape != (len(samples), examples.n)
     ):
         expected = f"expected an array of integers with {len(samples)} rows of {examples.n}"
-        raise broken_contract(examples, f"returned {_describe(chosen)}, {expected}")
+        raise contract_error(examples, f"returned {_describe(chosen)}, {expected}")
     if problem := _examples_problem(chosen, samples, pool, frozenset(documents.ids)):
-        raise broken_contract(examples, problem)
+        raise contract_error(examples, problem)
     return chosen.astype(np.int32)
 
 
@@ -87,11 +85,11 @@ def validate_turns(
     Raises ComponentError, which names the class, if they are invalid.
     """
     if not isinstance(earlier, list | tuple) or len(earlier) != len(samples):
-        raise broken_contract(history, f"returned {_describe(earlier)}, expected a list with a tuple per sample")
+        raise contract_error(history, f"returned {_describe(earlier)}, expected a list with a tuple per sample")
     turns = dict(enumerate(earlier))
     for row, sample in enumerate(samples):
         if problem := _turns_problem(turns[row], sample, turns):
-            raise broken_contract(history, f"sample {sample.id!r}: {problem}")
+            raise contract_error(history, f"sample {sample.id!r}: {problem}")
     return [tuple(map(int, rows)) for rows in earlier]
 
 
@@ -116,12 +114,12 @@ def validate_generation(
     """Return `answers` if they answer the tasks in order. Otherwise raises ComponentError, which names the class."""
     if not isinstance(answers, list) or len(answers) != len(tasks):
         actual = f"{len(answers)} answers" if isinstance(answers, list) else type(answers).__name__
-        raise broken_contract(
+        raise contract_error(
             generator, f"returned {actual}, expected a list of one GeneratedAnswer per task ({len(tasks)})"
         )
     for answer, task in zip(answers, tasks, strict=True):
         if problem := _answer_problem(answer, task.sample.id):
-            raise broken_contract(generator, problem)
+            raise contract_error(generator, problem)
         validate_messages(answer.prompt, task.sample, generator)
     return answers
 

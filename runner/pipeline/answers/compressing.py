@@ -14,7 +14,7 @@ from components.json_value import Json
 from components.protocols import AnyCompressor, AskingCompressor, Compressor, Tokenizer, UnchangedPassages
 from components.records import CompressedPassages, Context, Hits, Queries, Spans, SpanTexts
 from components.secrets.mask import shorten_masked
-from runner.engine.broken_contracts import broken_contract
+from runner.engine.broken_contracts import contract_error
 from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, StageGroup, Work
 from runner.engine.stage_run import Run
@@ -77,14 +77,14 @@ class Compressed(
         by_sample = list(self.passages.chunks_of(run))
         texts = [[SpanTexts(documents, spans).join_spans(chunks) for chunks in chosen] for chosen in by_sample]
         if len(queries) != len(by_sample):
-            raise broken_contract(
+            raise contract_error(
                 self.compressor,
                 f"got {len(queries)} queries for {len(by_sample)} samples; the first variant of the expander must "
                 "write one query per sample",
             )
         compressions, replies, usage = self._ask_or_compress(run, queries, texts)
         if problem := _problem(compressions, texts):
-            raise broken_contract(self.compressor, problem)
+            raise contract_error(self.compressor, problem)
         rows = [
             (
                 sample,
@@ -140,7 +140,7 @@ def _problem(compressions: object, texts: Sequence[Sequence[str]]) -> str:
             if any(a > b for a, b in pairwise(ends)) or any(start >= end for start, end in pieces):
                 return (
                     f"query {row} has the pieces {list(pieces)} of passage {number} with {len(text)} characters, "
-                    "expected ranges in order, without overlaps"
+                    "expected non-empty ranges in order, without overlaps"
                 )
     return ""
 
@@ -235,14 +235,14 @@ class ContextTexts(StageGroup, name_in_keys="ReadContext"):
         return tuple(CompressionReport(stage, stage.passages.context) for stage in self.compressed)
 
 
-def read_context(
+def build_context_texts(
     compressor: AnyCompressor,
     tokenizer: Tokenizer,
     queries: Stage[Queries],
     passages: RetrievedPassages,
     n_samples: int,
 ) -> ContextTexts:
-    """Return the texts in the prompts: the passages if the compressor changes nothing."""
+    """Return the stages of the texts in the prompts: only the passages if the compressor changes nothing."""
     if isinstance(compressor, UnchangedPassages):
         return ContextTexts(passages)
     pieces = Compressed(compressor, tokenizer, queries, passages, n_samples)

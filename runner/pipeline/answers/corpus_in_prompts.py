@@ -11,7 +11,7 @@ from runner.engine.store import Store
 from runner.engine.worker import read_cached
 from runner.pipeline.answers.checked_context import validate_context
 from runner.pipeline.corpus.document_table import read_documents
-from runner.pipeline.corpus.loaded_data import Data
+from runner.pipeline.corpus.loaded_data import DatasetStages
 
 if TYPE_CHECKING:
     from runner.pipeline.cell import Cell
@@ -31,7 +31,9 @@ class CorpusInPrompts:
     problems: tuple[str, ...] = ()
 
 
-def corpus_in_prompts(cell: "Cell", data: Data, store: Store, cache: dict[str, CorpusInPrompts]) -> CorpusInPrompts:
+def corpus_in_prompts(
+    cell: "Cell", data: DatasetStages, store: Store, cache: dict[str, CorpusInPrompts]
+) -> CorpusInPrompts:
     """Return the part of the corpus that fits into each prompt of a cell that shows all of it.
 
     The corpus is cut and a context is built as the stages will do it. A refiner is left out, because it may use a
@@ -49,7 +51,7 @@ def corpus_in_prompts(cell: "Cell", data: Data, store: Store, cache: dict[str, C
 
 
 def _line_or_problem(
-    whole: WholeCorpus, builder: ContextBuilder, top_k: int, data: Data, store: Store
+    whole: WholeCorpus, builder: ContextBuilder, top_k: int, data: DatasetStages, store: Store
 ) -> tuple[str, str]:
     """Return a line and "", or "" and an error message."""
     n_samples = data.n_samples

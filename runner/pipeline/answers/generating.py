@@ -120,7 +120,7 @@ class GeneratedAnswers(Stage[Sequence[Answer]], kind="generated_answers", versio
         return run.read(self.generation).answers
 
 
-def generations(answers: Stage[Sequence[Answer]]) -> tuple[Stage[Generation], ...]:
+def find_generation_stages(answers: Stage[Sequence[Answer]]) -> tuple[Stage[Generation], ...]:
     """Return the stage that generated these answers in steps, if any."""
     answers = unrevised_answers(answers)
     return (answers.generation,) if isinstance(answers, GeneratedAnswers) else ()

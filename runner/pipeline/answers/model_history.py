@@ -19,7 +19,7 @@ from runner.engine.stage import AnyStage, Stage, StageGroup, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.answer_stages import Messages, Prompts, count_usage
 from runner.pipeline.answers.checked_prompts import validate_turns
-from runner.pipeline.answers.generating import Generation, GenerationCodec, generations
+from runner.pipeline.answers.generating import Generation, GenerationCodec, find_generation_stages
 from runner.pipeline.corpus.loaded_data import Samples, SamplesCodec, SampleSet
 
 
@@ -54,7 +54,7 @@ class AnsweredTurn(StageGroup):
 
     @property
     def also_read(self) -> Sequence[AnyStage]:
-        return generations(self.answers)
+        return find_generation_stages(self.answers)
 
     def answers_by_row(self, run: Run) -> dict[int, Answer]:
         """Return the answers by position among all samples."""
@@ -63,7 +63,7 @@ class AnsweredTurn(StageGroup):
     def prompts_by_row(self, run: Run) -> dict[int, Messages]:
         """Return the prompts by position among all samples."""
         prompt_lists = [run.read(stage) for stage in self.prompts]
-        prompt_lists += [run.read(stage).prompts for stage in generations(self.answers)]
+        prompt_lists += [run.read(stage).prompts for stage in find_generation_stages(self.answers)]
         return {
             row: messages
             for prompts in prompt_lists
@@ -72,14 +72,14 @@ class AnsweredTurn(StageGroup):
 
     def paths_by_row(self, run: Run) -> dict[int, str]:
         """Return the way of generation by position among all samples, if the generator records it."""
-        paths = [run.read(stage).paths for stage in generations(self.answers)]
+        paths = [run.read(stage).paths for stage in find_generation_stages(self.answers)]
         return {
             row: path for stage_paths in paths for row, path in zip(run.read(self.turns).rows, stage_paths, strict=True)
         }
 
     def usage(self, run: Run) -> Mapping[str, int | None]:
         """Return the usage of the turn's requests."""
-        in_steps = [run.read(stage).usage for stage in generations(self.answers)]
+        in_steps = [run.read(stage).usage for stage in find_generation_stages(self.answers)]
         return in_steps[0] if in_steps else count_usage(run.read(self.answers))
 
 

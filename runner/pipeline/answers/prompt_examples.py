@@ -14,7 +14,7 @@ from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.checked_prompts import validate_examples, validate_messages
 from runner.pipeline.answers.prompt_passages import NoPassages, PromptPassages
-from runner.pipeline.corpus.loaded_data import Data, Samples
+from runner.pipeline.corpus.loaded_data import DatasetStages, Samples
 
 
 class ChosenExamples(Stage[NDArray[np.int32]], kind="examples", version=1, work=Work.PER_QUERY):
@@ -35,8 +35,8 @@ class ChosenExamples(Stage[NDArray[np.int32]], kind="examples", version=1, work=
         return validate_examples(chosen, samples, pool, documents, self.examples)
 
 
-def chosen_examples(examples: Examples, data: Data, pool: Data | None) -> tuple[ChosenExamples, ...]:
-    """Return the examples of a cell from its training split, or () if its prompts have no examples."""
+def choose_examples(examples: Examples, data: DatasetStages, pool: DatasetStages | None) -> tuple[ChosenExamples, ...]:
+    """Return the stage that chooses examples from the training split, or () if prompts have no examples."""
     if pool is None:
         return ()
     return (ChosenExamples(examples, data.samples, pool.samples, pool.corpus),)

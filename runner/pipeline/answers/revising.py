@@ -13,7 +13,7 @@ from components.records import Answer, AnswerCheck, AnswerState, AskedText, Judg
 from components.revisers.checking import PURPOSE
 from components.revisers.scores import verdict_text
 from components.secrets.mask import shorten_masked
-from runner.engine.broken_contracts import broken_contract
+from runner.engine.broken_contracts import contract_error
 from runner.engine.codecs import Parts
 from runner.engine.stage import Stage, StageGroup, Work
 from runner.engine.stage_run import Run
@@ -108,7 +108,7 @@ class Revised(Stage[Revisions], kind="revisions", version=1, work=Work.ASKING, r
     def _check_answers(self, items: Sequence[JudgeInput], ask: Ask) -> Sequence[AnswerCheck]:
         checks = self.reviser.check_answers(items, ask)
         if not _are_all(AnswerCheck, checks, len(items)) or not all(map(_is_valid, checks)):
-            raise broken_contract(
+            raise contract_error(
                 self.reviser,
                 f"check_answers returned {shorten_masked(repr(checks), _SHOWN_CHARACTERS)}, expected a list of "
                 f"{len(items)} AnswerCheck: true, false or None, strings, and tuples of strings",
@@ -118,7 +118,7 @@ class Revised(Stage[Revisions], kind="revisions", version=1, work=Work.ASKING, r
     def _revise(self, items: Sequence[JudgeInput], checks: Sequence[AnswerCheck], ask: Ask) -> Sequence[AskedText]:
         texts = self.reviser.revise(items, checks, ask) if items else []
         if not _are_all(AskedText, texts, len(items)) or not all(_are_texts(vars(text).values()) for text in texts):
-            raise broken_contract(
+            raise contract_error(
                 self.reviser,
                 f"revise returned {shorten_masked(repr(texts), _SHOWN_CHARACTERS)}, expected a list of {len(items)} "
                 "AskedText",
@@ -193,7 +193,7 @@ class RevisedPart(StageGroup):
         return {first.request_id: Revision(first, check, answer) for first, check, answer in parts}
 
 
-def revised_part(
+def build_revised_parts(
     reviser: AnyReviser,
     samples: Stage[SampleSet],
     passages: PromptPassages,

@@ -19,8 +19,8 @@ from components.records import Documents, Spans
 from runner.engine.stage import Stage
 from runner.pipeline.corpus.chunk_headers import SearchedTexts, add_headers
 from runner.pipeline.corpus.cutting import ChunkedCorpus, chunk_corpus
-from runner.pipeline.corpus.loaded_data import Data
-from runner.pipeline.corpus.refined_corpora import Refined, refined_corpora
+from runner.pipeline.corpus.loaded_data import DatasetStages
+from runner.pipeline.corpus.refined_corpora import Refined, build_refined_corpora
 
 if TYPE_CHECKING:
     from runner.pipeline.cell import Cell
@@ -44,7 +44,7 @@ class CorpusComponents:
 
 
 @dataclass(frozen=True)
-class Texts:
+class CorpusStages:
     """The documents of a cell and their chunks.
 
     `data` has the corpus after the last of the `refined` corpora, which start from the `original` corpus. `searched`
@@ -53,7 +53,7 @@ class Texts:
 
     original: Stage[Documents]
     refined: tuple[Refined, ...]
-    data: Data
+    data: DatasetStages
     chunked: ChunkedCorpus
     searched: SearchedTexts
 
@@ -78,9 +78,9 @@ class Texts:
         return SearchedTexts(self.data, self.chunks) if self.child_and_parent_chunks else self.searched
 
 
-def choose_texts(cell: "Cell", data: Data, picking: PickingArm | None) -> Texts:
+def choose_texts(cell: "Cell", data: DatasetStages, picking: PickingArm | None) -> CorpusStages:
     """Return the texts of a cell. An arm that picks its passages may have a custom chunker, and reads no header."""
-    refined = refined_corpora(cell.refiner, data)
+    refined = build_refined_corpora(cell.refiner, data)
     refined_data = replace(data, corpus=refined[-1] if refined else data.corpus)
     chunked = chunk_corpus((picking and picking.chunker) or cell.chunk, refined_data)
     searched = (
@@ -88,4 +88,4 @@ def choose_texts(cell: "Cell", data: Data, picking: PickingArm | None) -> Texts:
         if picking
         else add_headers(cell.header, refined_data, chunked.searched)
     )
-    return Texts(data.corpus, refined, refined_data, chunked, searched)
+    return CorpusStages(data.corpus, refined, refined_data, chunked, searched)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.records import Origins, Spans
-from runner.engine.broken_contracts import broken_contract
+from runner.engine.broken_contracts import contract_error
 
 
 def text_lengths(texts: Sequence[str]) -> NDArray[np.int64]:
@@ -23,7 +23,7 @@ def validate_spans(spans: Spans, lengths: NDArray[np.integer], chunker: object) 
     Otherwise raises ComponentError, which names the chunker's class.
     """
     if problem := _problem(spans, lengths):
-        raise broken_contract(chunker, problem)
+        raise contract_error(chunker, problem)
     return spans
 
 
@@ -56,7 +56,7 @@ def check_origins(origins: Origins, texts: Sequence[str], originals: Sequence[st
     Origins are invalid if a piece is outside `texts` or `originals`, or if a copy differs from its original.
     """
     if problem := _origins_problem(origins, texts, originals):
-        raise broken_contract(refinement, problem)
+        raise contract_error(refinement, problem)
 
 
 def _origins_problem(origins: object, texts: Sequence[str], originals: Sequence[str]) -> str:

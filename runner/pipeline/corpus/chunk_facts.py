@@ -11,7 +11,7 @@ from components.fields import runtime_only
 from components.json_value import Json
 from components.protocols import FactReader, GraphArm, Retriever
 from components.records import Fact, FactsOfChunk, FactTable
-from runner.engine.broken_contracts import broken_contract
+from runner.engine.broken_contracts import contract_error
 from runner.engine.codecs import Columns
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
@@ -85,9 +85,9 @@ class LLMFacts(
 
 def _validate_facts(outcomes: object, n_chunks: int, extractor: object) -> list[FactsOfChunk]:
     if not isinstance(outcomes, list) or not all(map(_is_valid, outcomes)):
-        raise broken_contract(extractor, "returned something other than a list of FactsOfChunk, one per chunk")
+        raise contract_error(extractor, "returned something other than a list of FactsOfChunk, one per chunk")
     if len(outcomes) != n_chunks:
-        raise broken_contract(extractor, f"returned facts of {len(outcomes)} chunks, expected {n_chunks}")
+        raise contract_error(extractor, f"returned facts of {len(outcomes)} chunks, expected {n_chunks}")
     return outcomes
 
 

@@ -15,11 +15,11 @@ from components.fields import runtime_only
 from components.json_value import Json
 from components.protocols import AskingHeaderWriter, Header, HeaderWriter
 from components.records import Documents, Spans, SpanTexts
-from runner.engine.broken_contracts import broken_contract
+from runner.engine.broken_contracts import contract_error
 from runner.engine.codecs import Columns, SinglePart
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
-from runner.pipeline.corpus.loaded_data import CorpusCodec, Data
+from runner.pipeline.corpus.loaded_data import CorpusCodec, DatasetStages
 from runner.pipeline.corpus.reply_counts import ReplyCounts, model_problems, reply_counts, step_counts
 
 PURPOSE = "headers"
@@ -90,12 +90,12 @@ class LLMHeaders(
 
 def _validate_headers(headers: Sequence[str], n_chunks: int, writer: object) -> list[str]:
     if len(headers) != n_chunks:
-        raise broken_contract(
+        raise contract_error(
             writer, f'got {len(headers)} headers for {n_chunks} chunks, expected one for each, "" for none'
         )
     for chunk, header in enumerate(headers):
         if not isinstance(header, str):
-            raise broken_contract(writer, f"the header of chunk {chunk} is {type(header).__name__}, expected a string")
+            raise contract_error(writer, f"the header of chunk {chunk} is {type(header).__name__}, expected a string")
     return list(headers)
 
 
@@ -156,11 +156,11 @@ def _header_texts(run: Run, headers: Sequence[AnyHeaders]) -> Iterator[str]:
 class SearchedTexts(NamedTuple):
     """The data set with the corpus to search, and the chunks of this corpus."""
 
-    data: Data
+    data: DatasetStages
     chunks: Stage[Spans]
 
 
-def add_headers(header: Header, data: Data, chunks: Stage[Spans]) -> SearchedTexts:
+def add_headers(header: Header, data: DatasetStages, chunks: Stage[Spans]) -> SearchedTexts:
     """Return the chunks to search: with their headers, if there are any."""
     if not header.writers:
         return SearchedTexts(data, chunks)
@@ -170,13 +170,13 @@ def add_headers(header: Header, data: Data, chunks: Stage[Spans]) -> SearchedTex
     )
 
 
-def _headers(writer: HeaderWriter | AskingHeaderWriter, data: Data, chunks: Stage[Spans]) -> AnyHeaders:
+def _headers(writer: HeaderWriter | AskingHeaderWriter, data: DatasetStages, chunks: Stage[Spans]) -> AnyHeaders:
     if isinstance(writer, AskingHeaderWriter):
         return LLMHeaders(writer, data.corpus, chunks, data.n_documents)
     return ChunkHeaders(writer, data.corpus, chunks)
 
 
-def asked_headers(searched: SearchedTexts) -> tuple[LLMHeaders, ...]:
+def find_llm_headers(searched: SearchedTexts) -> tuple[LLMHeaders, ...]:
     """Return the stages that requested headers of these chunks from a language model."""
     stages = searched.chunks.headers if isinstance(searched.chunks, HeadedChunks) else ()
     return tuple(stage for stage in stages if isinstance(stage, LLMHeaders))

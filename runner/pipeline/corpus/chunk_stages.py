@@ -9,7 +9,7 @@ from components.fields import runtime_only
 from components.protocols import Chunker, DescribingChunker, Tokenizer
 from components.records import Documents, Segments, Spans, SpanTexts
 from components.text.tables import segment
-from runner.engine.broken_contracts import broken_contract
+from runner.engine.broken_contracts import contract_error
 from runner.engine.codecs import Columns, SinglePart
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
@@ -19,10 +19,10 @@ from runner.pipeline.corpus.corpus_blocks import (
     ChunksOfBlock,
     DocumentBlock,
     DocumentsBelow,
-    document_blocks,
-    joined_spans,
+    build_document_blocks,
+    join_block_spans,
 )
-from runner.pipeline.corpus.loaded_data import Data
+from runner.pipeline.corpus.loaded_data import DatasetStages
 
 _N_DOCUMENTS = 200
 _MAX_CHARACTERS = 10_000
@@ -31,7 +31,7 @@ _STANDARD_ERRORS = 3
 
 
 @dataclass(frozen=True)
-class SomeChunks:
+class ChunkExcerpt:
     """Texts of chunks for a plan that cannot wait for all chunks.
 
     All chunks are estimated to be at most `times` as many. 1.0 means that no chunk is missing.
@@ -41,14 +41,14 @@ class SomeChunks:
     times: float
 
 
-def some_chunks(run: Run, documents: Documents, chunks: Stage[Spans]) -> SomeChunks:
+def some_chunks(run: Run, documents: Documents, chunks: Stage[Spans]) -> ChunkExcerpt:
     """Return the chunks of a corpus or of a block if they are cached, or else chunks of some of its documents."""
     if isinstance(chunks, BlockChunks | Chunks) and not run.is_cached(chunks):
         return _cut_some(chunks.chunker, documents)
-    return SomeChunks(SpanTexts(documents.texts, run.read(chunks)), 1.0)
+    return ChunkExcerpt(SpanTexts(documents.texts, run.read(chunks)), 1.0)
 
 
-def _cut_some(chunker: Chunker, corpus: Documents) -> SomeChunks:
+def _cut_some(chunker: Chunker, corpus: Documents) -> ChunkExcerpt:
     """Cut documents spread evenly over a corpus."""
     rows = slice(None, None, max(-(-len(corpus) // _N_DOCUMENTS), 1))
     texts = [text[:_MAX_CHARACTERS] for text in corpus.texts[rows]]
@@ -62,7 +62,7 @@ def _cut_some(chunker: Chunker, corpus: Documents) -> SomeChunks:
     if times > 1 and len(spans):
         off = n_chunks - lengths * (len(spans) / lengths.sum())
         times *= 1 + _STANDARD_ERRORS * off.std() * len(texts) ** 0.5 / len(spans)
-    return SomeChunks(SpanTexts(texts, spans), times)
+    return ChunkExcerpt(SpanTexts(texts, spans), times)
 
 
 class BlockSegments(Stage[Segments], kind="segments", version=1):
@@ -105,12 +105,12 @@ class Chunks(Stage[Spans], kind="chunks", version=2):
 
     def make(self, run: Run) -> Spans:
         """Join the chunks of all blocks."""
-        return joined_spans(run, self.blocks)
+        return join_block_spans(run, self.blocks)
 
 
-def cut_in_blocks(chunker: Chunker, data: Data) -> Chunks:
+def cut_in_blocks(chunker: Chunker, data: DatasetStages) -> Chunks:
     """Return the chunks of a data set's corpus, which are cut block by block."""
-    return Chunks(chunker, data.corpus, tuple(_cut(chunker, block) for block in document_blocks(data)))
+    return Chunks(chunker, data.corpus, tuple(_cut(chunker, block) for block in build_document_blocks(data)))
 
 
 def _cut(chunker: Chunker, documents: DocumentBlock) -> ChunkBlock:
@@ -144,11 +144,11 @@ class ChunkFacts(Stage[Sequence[Mapping[str, str]]], kind="chunk_facts", version
         facts = list(self.chunker.facts(run.read(self.corpus), chunks))
         if len(facts) != len(chunks) or not all(isinstance(metadata, Mapping) for metadata in facts):
             problem = f"got {len(facts)} facts for {len(chunks)} chunks, expected a mapping for each, {{}} for none"
-            raise broken_contract(self.chunker, problem)
+            raise contract_error(self.chunker, problem)
         return facts
 
 
-def chunk_facts(chunks: Stage[Spans]) -> tuple[ChunkFacts, ...]:
+def find_chunk_facts(chunks: Stage[Spans]) -> tuple[ChunkFacts, ...]:
     """Return the stage of the known facts about chunks, if any."""
     if isinstance(chunks, Chunks) and isinstance(chunks.chunker, DescribingChunker):
         return (ChunkFacts(chunks.chunker, chunks.corpus, chunks),)

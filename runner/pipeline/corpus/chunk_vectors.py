@@ -23,14 +23,14 @@ from runner.engine.source_code import require_equal_files
 from runner.engine.stage import ServerRequests, Stage, StageGroup
 from runner.engine.stage_run import Run
 from runner.engine.store.part_files import read_part
-from runner.engine.store.stored_blocks import has_block, joined_blocks, read_block, scattered_blocks, write_block
+from runner.engine.store.stored_blocks import has_block, join_blocks, read_block, scatter_blocks, write_block
 from runner.pipeline.corpus import sub_corpora
 from runner.pipeline.corpus.checked_arrays import validate_arrays, validate_vectors
 from runner.pipeline.corpus.chunk_stages import chunk_blocks
-from runner.pipeline.corpus.corpus_blocks import DocumentBlock, document_blocks, find_positions
-from runner.pipeline.corpus.loaded_data import Data
-from runner.pipeline.corpus.server_requests import embedding_requests, unreceived_texts
-from runner.pipeline.corpus.text_passages import BlockPassages, ChunkPassages, DocumentPassages, corpus_terms
+from runner.pipeline.corpus.corpus_blocks import DocumentBlock, build_document_blocks, find_positions
+from runner.pipeline.corpus.loaded_data import DatasetStages
+from runner.pipeline.corpus.server_requests import embedding_requests, texts_to_request
+from runner.pipeline.corpus.text_passages import BlockPassages, ChunkPassages, DocumentPassages, build_corpus_terms
 
 Vectors = NDArray[np.float32]
 
@@ -88,7 +88,7 @@ class ChunkVectors(Stage[Vectors], kind="vectors", display_name="vectors of chun
         chunks, state = self.chunks.read(run), run.read(self.state)
         if len(chunks) <= block_size(self.embedder):
             return self._embed(run, chunks, slice(0, len(chunks)), state)
-        return embedded_in_blocks(
+        return embed_in_blocks(
             run,
             self.embedder,
             list(name_blocks(self.embedder, len(chunks), self._chunk_documents(run))),
@@ -121,12 +121,12 @@ class ChunkVectors(Stage[Vectors], kind="vectors", display_name="vectors of chun
             rows for rows, name in name_blocks(self.embedder, len(some.texts)) if not has_block(run.workspace, name)
         )
         blocks = (
-            unreceived_texts(self.embedder, some.texts[rows], run.received, are_queries=False) for rows in missing
+            texts_to_request(self.embedder, some.texts[rows], run.received, are_queries=False) for rows in missing
         )
         return embedding_requests(self.embedder, blocks, prefix)
 
 
-def embedded_in_blocks(
+def embed_in_blocks(
     run: Run,
     embedder: Embedder,
     blocks: Sequence[tuple[slice, str]],
@@ -150,7 +150,7 @@ def embedded_in_blocks(
             block = read_part(path)  # a block on disk frees the memory for the next one
         vector_blocks.append(block)
         run.report(rows.stop, blocks[-1][0].stop)
-    return joined_blocks(run.workspace / "vectors.npy", vector_blocks)
+    return join_blocks(run.workspace / "vectors.npy", vector_blocks)
 
 
 def name_blocks(
@@ -216,7 +216,7 @@ class JoinedVectors(Stage[Vectors], kind="joined_vectors", display_name="joined 
             return run.read(self.blocks[0].vectors)
         parts = ((find_positions(spans, block.documents.rows(run)), run.read(block.vectors)) for block in self.blocks)
         filled = ((rows, vectors) for rows, vectors in parts if len(rows))
-        return scattered_blocks(run.workspace / "vectors.npy", len(spans), filled)
+        return scatter_blocks(run.workspace / "vectors.npy", len(spans), filled)
 
 
 def _received_key(state: FittedEmbedder) -> str:
@@ -224,24 +224,24 @@ def _received_key(state: FittedEmbedder) -> str:
     return hash_description(["received", state.key])
 
 
-def fitted_embedder(embedder: Embedder, data: Data) -> FittedEmbedder:
+def build_fitted_embedder(embedder: Embedder, data: DatasetStages) -> FittedEmbedder:
     """Return the stage that fits the embedder to the corpus."""
     if isinstance(embedder, PretrainedEmbedder):
         return FittedEmbedder(embedder, NoDocuments())
-    return FittedEmbedder(embedder, DocumentPassages(data.corpus, corpus_terms(embedder.tokenizer, data)))
+    return FittedEmbedder(embedder, DocumentPassages(data.corpus, build_corpus_terms(embedder.tokenizer, data)))
 
 
-def chunk_vectors(embedder: Embedder, data: Data, chunks: Stage[Spans]) -> ChunkVectors | JoinedVectors:
+def embed_all_blocks(embedder: Embedder, data: DatasetStages, chunks: Stage[Spans]) -> ChunkVectors | JoinedVectors:
     """Return the stage of the chunks' vectors, which all stages that read them share."""
-    state = fitted_embedder(embedder, data)
+    state = build_fitted_embedder(embedder, data)
     if not isinstance(embedder, PretrainedEmbedder):
-        terms = corpus_terms(embedder.tokenizer, data)
+        terms = build_corpus_terms(embedder.tokenizer, data)
         return ChunkVectors(embedder, ChunkPassages(data.corpus, chunks, terms), state)
     joined = JoinedVectors(embedder, ChunkPassages(data.corpus, chunks), state)
     blocks = tuple(
         VectorBlock(
             block.documents, ChunkVectors(embedder, BlockPassages(block.documents, block.spans), state, joined.key)
         )
-        for block in chunk_blocks(chunks, document_blocks(data))
+        for block in chunk_blocks(chunks, build_document_blocks(data))
     )
     return replace(joined, blocks=blocks)

@@ -12,7 +12,7 @@ from components.records import Documents, Spans
 from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, StageGroup
 from runner.engine.stage_run import Run
-from runner.pipeline.corpus.loaded_data import Corpus, Data
+from runner.pipeline.corpus.loaded_data import Corpus, DatasetStages
 from runner.pipeline.corpus.partition import CorpusPartition, prefix_range
 
 _BY_CONTENT = "its content hash identifies it, wherever it is in a corpus"
@@ -67,24 +67,24 @@ def _select_documents(documents: Documents, rows: NDArray[np.int64]) -> Document
 DocumentBlock = CorpusBlock | DocumentsBelow
 
 
-def document_blocks(data: Data) -> tuple[DocumentBlock, ...]:
+def build_document_blocks(data: DatasetStages) -> tuple[DocumentBlock, ...]:
     """Return the blocks of the corpus of a data set."""
     return _blocks(data) or (DocumentsBelow(data.corpus),)
 
 
-def searched_blocks(data: Data) -> tuple[tuple[DocumentBlock, ...], ...]:
+def searched_blocks(data: DatasetStages) -> tuple[tuple[DocumentBlock, ...], ...]:
     """Return the blocks of each of several corpora side by side, or of the single corpus."""
     if blocks := _blocks(data):
         return tuple(tuple(blocks[number] for number in numbers) for numbers in data.parts.of_prefix)
     return whole_corpora(data)
 
 
-def whole_corpora(data: Data) -> tuple[tuple[DocumentBlock, ...], ...]:
+def whole_corpora(data: DatasetStages) -> tuple[tuple[DocumentBlock, ...], ...]:
     """Return each of the corpora of `searched_blocks` as a single block."""
     return tuple((DocumentsBelow(data.corpus, prefix),) for prefix in data.corpus_prefixes or ("",))
 
 
-def _blocks(data: Data) -> tuple[CorpusBlock, ...]:
+def _blocks(data: DatasetStages) -> tuple[CorpusBlock, ...]:
     """Return the blocks of a loaded corpus. () for a derived corpus, because its content is not known in advance."""
     if not isinstance(data.corpus, Corpus):
         return ()
@@ -134,7 +134,7 @@ def find_positions(chunks: Spans, rows: NDArray[np.int64]) -> NDArray[np.int32]:
     return np.flatnonzero(is_selected[chunks.document]).astype(np.int32)
 
 
-def joined_spans(run: Run, blocks: Sequence[ChunkBlock]) -> Spans:
+def join_block_spans(run: Run, blocks: Sequence[ChunkBlock]) -> Spans:
     """Join the chunks of all blocks as spans of the corpus."""
     if len(blocks) == 1:
         return run.read(blocks[0].spans)

@@ -9,9 +9,9 @@ from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.checked_spans import text_lengths, validate_spans
 from runner.pipeline.corpus.chunk_stages import BlockSegments, cut_in_blocks
-from runner.pipeline.corpus.chunk_vectors import Vectors, chunk_vectors
+from runner.pipeline.corpus.chunk_vectors import Vectors, embed_all_blocks
 from runner.pipeline.corpus.corpus_blocks import DocumentsBelow
-from runner.pipeline.corpus.loaded_data import Data
+from runner.pipeline.corpus.loaded_data import DatasetStages
 from runner.pipeline.corpus.parent_chunks import ChildChunks, ParentHits
 
 
@@ -44,7 +44,7 @@ class ChunksByVectors(Stage[Spans], kind="chunks_by_vectors", version=1):
         return validate_spans(spans, text_lengths(corpus.texts), self.chunker)
 
 
-def chunk_corpus(chunker: AnyChunker, data: Data) -> ChunkedCorpus:
+def chunk_corpus(chunker: AnyChunker, data: DatasetStages) -> ChunkedCorpus:
     """Return the stages of a corpus' chunks."""
     corpus, whole = data.corpus, DocumentsBelow(data.corpus)
     if isinstance(chunker, ParentChunker):
@@ -53,7 +53,7 @@ def chunk_corpus(chunker: AnyChunker, data: Data) -> ChunkedCorpus:
         return ChunkedCorpus(ChildChunks(chunker.children, corpus, segments, parents), parents)
     if isinstance(chunker, EmbeddingChunker):
         segments = BlockSegments(chunker.windows.length_tokenizer, whole)
-        vectors = chunk_vectors(chunker.embedder, data, cut_in_blocks(chunker.windows, data))
+        vectors = embed_all_blocks(chunker.embedder, data, cut_in_blocks(chunker.windows, data))
         chunks: Stage[Spans] = ChunksByVectors(chunker, corpus, segments, vectors)
     else:
         chunks = cut_in_blocks(chunker, data)

@@ -17,10 +17,10 @@ from components.json_value import Json
 from components.protocols import Dataset, DatasetOverSource, Source, separate_source
 from components.records import Benchmark, Documents, Sample
 from components.text.languages import detect_language
-from runner.engine.broken_contracts import named_errors
+from runner.engine.broken_contracts import name_class_in_errors
 from runner.engine.codecs import Parts
 from runner.engine.identity import hash_description, walk_components
-from runner.engine.outdated_results import discard, outdated_stages
+from runner.engine.outdated_results import discard, find_outdated_stages
 from runner.engine.plugins.plugin_loading import identify_files
 from runner.engine.source_code import is_ours
 from runner.engine.stage import Stage, Work
@@ -31,7 +31,7 @@ from runner.pipeline.corpus.document_table import documents_part, read_documents
 from runner.pipeline.corpus.partition import DOCUMENTS_PER_BLOCK, CorpusPartition, PartitionSummary
 from runner.pipeline.corpus.sample_codec import decode_samples, encode_samples
 
-_N_HASH = 16
+_HASH_BYTES = 16
 
 
 class BenchmarkCodec:
@@ -70,12 +70,12 @@ class BenchmarkCodec:
 
 def _hashes(documents: Documents) -> NDArray[np.uint8]:
     """Hash the id, title, text and metadata of each document: uint8[n_documents, 16]."""
-    hashes = np.empty((len(documents), _N_HASH), dtype=np.uint8)
+    hashes = np.empty((len(documents), _HASH_BYTES), dtype=np.uint8)
     for row, texts in enumerate(zip(documents.ids, documents.titles, documents.texts, strict=True)):
         # As ordered pairs, because prompts show metadata in this order.
         facts = [item for pair in documents.metadata[row].items() for item in pair] if documents.metadata else []
         encoded = [text.encode() for text in (*texts, *facts)]
-        hasher = blake2b(" ".join(str(len(text)) for text in encoded).encode(), digest_size=_N_HASH)
+        hasher = blake2b(" ".join(str(len(text)) for text in encoded).encode(), digest_size=_HASH_BYTES)
         for text in encoded:
             hasher.update(text)
         hashes[row] = np.frombuffer(hasher.digest(), dtype=np.uint8)
@@ -217,7 +217,7 @@ class Samples(Stage[SampleSet], kind="samples", version=3, work=Work.BENCHMARK):
 
 
 @dataclass(frozen=True)
-class Data:
+class DatasetStages:
     """A loaded data set as stages.
 
     `notes` are decisions of its loader. `corpus_prefixes` are the prefixes of the ids of documents that are searched
@@ -238,7 +238,7 @@ class Data:
     parts: PartitionSummary
 
 
-def some_documents(data: Data, store: Store, n_documents: int) -> Documents:
+def some_documents(data: DatasetStages, store: Store, n_documents: int) -> Documents:
     """Return at most `n_documents` documents, spread over the corpus.
 
     Raises DataError if the data set must be loaded first and has errors.
@@ -251,7 +251,7 @@ def some_documents(data: Data, store: Store, n_documents: int) -> Documents:
     return read_cached(data.loaded, store, read)
 
 
-def metadata_names(data: Data, store: Store) -> tuple[str, ...]:
+def metadata_names(data: DatasetStages, store: Store) -> tuple[str, ...]:
     """Return the names of the documents' metadata, sorted.
 
     Raises DataError if the data set must be loaded first and has errors.
@@ -269,7 +269,7 @@ def load_data(
     announce: Callable[[str], None] = lambda line: None,
     documents_per_block: int = DOCUMENTS_PER_BLOCK,
     fresh: Collection[str] = (),
-) -> Data:
+) -> DatasetStages:
     """Load a data set unless it is cached.
 
     It is loaded before all other work, because its errors should be found first, and because the plan needs its size
@@ -282,16 +282,16 @@ def load_data(
     source = separate_source(dataset)
     sources = (LoadedSource(source, identify_files(source, "fingerprint")),) if source else ()
     loaded = LoadedBenchmark(dataset, identify_files(dataset, "fingerprint"), sources)
-    discard(outdated_stages((*sources, loaded), fresh, store), store)
+    discard(find_outdated_stages((*sources, loaded), fresh, store), store)
     if store.find(loaded.kind, loaded.key) is None:
         announce(f"loading {dataset.name} ...")
     remedy = "Fix the class: its `load` returns a Benchmark"
-    with named_errors(dataset, "the data set cannot be loaded or stored", remedy, passing=OSError):
+    with name_class_in_errors(dataset, "the data set cannot be loaded or stored", remedy, passing=OSError):
         content, notes = read_cached(loaded, store, lambda entry: (entry.parts()["content"], entry.parts()["notes"]))
     corpus = Corpus(content["documents"], loaded)
     prefixes = tuple(content["corpus_prefixes"])
     partition = CorpusPartition(corpus.content, documents_per_block, prefixes, loaded)
-    return Data(
+    return DatasetStages(
         loaded,
         corpus,
         Samples(content["samples"], loaded),

@@ -148,7 +148,7 @@ class PromptSpans(StageGroup, name_in_keys="ReadPlaces"):
     context: Stage[Context]
 
 
-def ranking_in_original(
+def map_ranking_to_original(
     refined: tuple[Refined, ...], chunks: Stage[Spans], hits: Stage[Hits]
 ) -> tuple[Stage[Spans], Stage[Hits]]:
     """Return chunks and hits for metrics, unchanged without refinements."""
@@ -163,7 +163,7 @@ def map_to_original(
 ) -> OriginalView:
     """Return chunks, hits, contexts and read texts for results and metrics, unchanged without refinements."""
     context_places, read_places = (_read_in_original(refined, each) for each in (PromptSpans(chunks, context), read))
-    return OriginalView(*ranking_in_original(refined, chunks, hits), context_places.context, read_places)
+    return OriginalView(*map_ranking_to_original(refined, chunks, hits), context_places.context, read_places)
 
 
 def _read_in_original(refined: tuple[Refined, ...], read_places: PromptSpans) -> PromptSpans:

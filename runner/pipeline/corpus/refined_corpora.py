@@ -19,12 +19,12 @@ from components.records import (
     RefinedDocuments,
 )
 from components.text.origins import join_origins
-from runner.engine.broken_contracts import broken_contract
+from runner.engine.broken_contracts import contract_error
 from runner.engine.codecs import Columns, Parts
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.checked_spans import check_origins
-from runner.pipeline.corpus.loaded_data import CorpusCodec, Data, Samples, SampleSet
+from runner.pipeline.corpus.loaded_data import CorpusCodec, DatasetStages, Samples, SampleSet
 from runner.pipeline.corpus.partition import prefix_range
 from runner.pipeline.corpus.reply_counts import ReplyCounts, model_problems, reply_counts, step_counts
 from runner.pipeline.corpus.step_reports import LINE, StepReport
@@ -85,16 +85,16 @@ def _part(documents: Documents, rows: slice) -> Documents:
 
 def _validate_refinement(refined: RefinedDocuments, documents: Documents, refinement: object) -> RefinedDocuments:
     if not isinstance(refined, RefinedDocuments):
-        raise broken_contract(refinement, f"returned {type(refined).__name__}, expected RefinedDocuments")
+        raise contract_error(refinement, f"returned {type(refined).__name__}, expected RefinedDocuments")
     if list(refined.ids) != list(documents.ids) or len(refined.texts) != len(documents.texts):
-        raise broken_contract(
+        raise contract_error(
             refinement,
             f"got {len(refined.texts)} refined texts for {len(documents)} documents, expected one for each in their "
             'order, "" for a document that is left out',
         )
     for document_id, text in zip(documents.ids, refined.texts, strict=True):
         if not isinstance(text, str):
-            raise broken_contract(
+            raise contract_error(
                 refinement, f"the text of document {document_id!r} is {type(text).__name__}, expected a string"
             )
     check_origins(refined.origins, refined.texts, documents.texts, refinement)
@@ -161,8 +161,8 @@ class LLMCorpus(
 Refined = RefinedCorpus | LLMCorpus
 
 
-def refined_corpora(refiner: Refiner, data: Data) -> tuple[Refined, ...]:
-    """Return the corpus after each step of the refiner, or () if it has no steps."""
+def build_refined_corpora(refiner: Refiner, data: DatasetStages) -> tuple[Refined, ...]:
+    """Return the stage of each step of the refiner, or () if it has no steps."""
     prefixes = data.corpus_prefixes if any(data.corpus_prefixes) else ()
     corpus: Stage[Documents] = data.corpus
     stages: list[Refined] = []
@@ -222,7 +222,7 @@ def refiner_reports(
     return (RefinerReport(refined, samples, gold),) if refined else ()
 
 
-def llm_corpora(refined: Sequence[Refined]) -> tuple[LLMCorpus, ...]:
+def find_llm_refined_corpora(refined: Sequence[Refined]) -> tuple[LLMCorpus, ...]:
     """Return the refinements that send requests to a language model."""
     return tuple(stage for stage in refined if isinstance(stage, LLMCorpus))
 

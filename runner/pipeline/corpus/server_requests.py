@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from math import ceil
 
-from components.openai_server.limiter import n_tokens_at_most
+from components.openai_server.limiter import estimate_max_tokens
 from components.openai_server.received_replies import ReceivedReplies
 from components.protocols import AsksInBatches, KeysRequests
 from runner.engine.stage import ServerRequests
@@ -24,10 +24,10 @@ def embedding_requests(
             sent = dict.fromkeys(sent).keys()
         n_requests += ceil(ceil(len(sent) * times) / embedder.batch_size)
         n_bytes += sum(map(_n_bytes, sent))
-    return ServerRequests(embedder, n_requests, n_tokens_at_most(ceil(n_bytes * times)), times == 1.0)
+    return ServerRequests(embedder, n_requests, estimate_max_tokens(ceil(n_bytes * times)), times == 1.0)
 
 
-def unreceived_texts(
+def texts_to_request(
     embedder: AsksInBatches, texts: Sequence[str], received: ReceivedReplies, *, are_queries: bool
 ) -> Sequence[str]:
     """Return the texts that still have to be requested, without the texts that an interrupted stage has received."""
@@ -52,7 +52,7 @@ def reranking_requests(reranker: AsksInBatches, blocks: Iterable[Iterable[tuple[
         for query, n in n_chunks.items():
             n_requests += (n_of_query := ceil(n / reranker.batch_size))
             n_bytes += n_of_query * _n_bytes(query)
-    return ServerRequests(reranker, n_requests, n_tokens_at_most(n_bytes), is_exact=True)
+    return ServerRequests(reranker, n_requests, estimate_max_tokens(n_bytes), is_exact=True)
 
 
 def max_reranking_requests(
@@ -67,7 +67,7 @@ def max_reranking_requests(
     longest = max(map(_n_bytes, chunks), default=0)
     n_bytes = sum(n_per_query * _n_bytes(query) + n_hits * longest for query in written)
     n_cuts = max(ceil(len(written) * n_hits / block_size) - 1, 0)
-    return ServerRequests(reranker, len(written) * n_per_query + n_cuts, n_tokens_at_most(n_bytes), is_exact=False)
+    return ServerRequests(reranker, len(written) * n_per_query + n_cuts, estimate_max_tokens(n_bytes), is_exact=False)
 
 
 def _n_bytes(text: str) -> int:

@@ -15,7 +15,7 @@ from components.records import Documents, Hits, Passages, Queries, Spans, Terms
 from runner.engine.codecs import Parts
 from runner.engine.stage import Stage, StageGroup
 from runner.engine.stage_run import Run
-from runner.pipeline.corpus.loaded_data import Data, Samples
+from runner.pipeline.corpus.loaded_data import DatasetStages, Samples
 from runner.pipeline.corpus.partition import prefix_range
 
 Rows = slice | NDArray[np.int64]
@@ -85,7 +85,7 @@ class QueriedCorpora(StageGroup, name_in_keys="SearchedSideBySide"):
 SearchedCorpora = OneCorpus | QueriedCorpora
 
 
-def sub_corpora(data: Data, chunks: Stage[Spans]) -> SubCorpora:
+def split_corpus(data: DatasetStages, chunks: Stage[Spans]) -> SubCorpora:
     """Return the corpora of a data set that are indexed separately, or its single corpus."""
     if not any(data.corpus_prefixes):
         return OneCorpus()
@@ -153,11 +153,11 @@ def merge(part_hits: Sequence[Hits], parts: Sequence[SubCorpus], n_queries: int)
         Hits(np.where(hits.chunk >= 0, hits.chunk + np.int32(part.chunks.start or 0), -1), hits.score)
         for hits, part in zip(part_hits, parts, strict=True)
     ]
-    return merge_shifted(shifted, parts, n_queries)
+    return join_hits(shifted, parts, n_queries)
 
 
-def merge_shifted(part_hits: Sequence[Hits], parts: Sequence[SubCorpus], n_queries: int) -> Hits:
-    """Join the hits of all queries from the hits of each sub-corpus."""
+def join_hits(part_hits: Sequence[Hits], parts: Sequence[SubCorpus], n_queries: int) -> Hits:
+    """Join the hits of all queries from the hits of each sub-corpus, whose positions are already among all chunks."""
     width = max(hits.chunk.shape[1] for hits in part_hits)
     chunk = np.full((n_queries, width), -1, dtype=np.int32)
     score = np.full((n_queries, width), -np.inf, dtype=np.float32)

@@ -11,10 +11,10 @@ from components.records import Documents, Passages, Queries, Spans, SpanTexts, T
 from components.text.tables import TermTable
 from runner.engine.stage import Stage, StageGroup
 from runner.engine.stage_run import Run
-from runner.pipeline.corpus.chunk_stages import SomeChunks, some_chunks
-from runner.pipeline.corpus.corpus_blocks import DocumentBlock, document_blocks
+from runner.pipeline.corpus.chunk_stages import ChunkExcerpt, some_chunks
+from runner.pipeline.corpus.corpus_blocks import DocumentBlock, build_document_blocks
 from runner.pipeline.corpus.corpus_terms import BlockTerms, CorpusTerms, QueryTerms
-from runner.pipeline.corpus.loaded_data import Data
+from runner.pipeline.corpus.loaded_data import DatasetStages
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class ChunkPassages(StageGroup):
         """Return the documents that the chunks are spans of."""
         return run.read(self.corpus)
 
-    def some(self, run: Run) -> SomeChunks:
+    def some(self, run: Run) -> ChunkExcerpt:
         """Return all chunks if they are cached, or else as many as a plan has time to cut."""
         return some_chunks(run, run.read(self.corpus), self.chunks)
 
@@ -68,7 +68,7 @@ class BlockPassages(StageGroup):
         """Return the documents of which the chunks are spans."""
         return self.documents.read(run)
 
-    def some(self, run: Run) -> SomeChunks:
+    def some(self, run: Run) -> ChunkExcerpt:
         """Return all or some chunks: see `ChunkPassages`."""
         return some_chunks(run, self.documents.read(run), self.chunks)
 
@@ -98,14 +98,16 @@ def _first_terms(terms: Sequence[Terms]) -> Terms | None:
     return terms[0] if terms else None
 
 
-def corpus_terms(tokenizer: WordTokenizer | None, data: Data) -> tuple[CorpusTerms, ...]:
+def build_corpus_terms(tokenizer: WordTokenizer | None, data: DatasetStages) -> tuple[CorpusTerms, ...]:
     """Return the terms of the corpus for a component's tokenizer, or () if it has no tokenizer."""
     if tokenizer is None:
         return ()
-    blocks = tuple(BlockTerms(tokenizer, block) for block in document_blocks(data))
+    blocks = tuple(BlockTerms(tokenizer, block) for block in build_document_blocks(data))
     return (CorpusTerms(tokenizer, data.corpus, blocks),)
 
 
-def query_terms(tokenizer: WordTokenizer | None, queries: Stage[Queries], data: Data) -> tuple[QueryTerms, ...]:
+def build_query_terms(
+    tokenizer: WordTokenizer | None, queries: Stage[Queries], data: DatasetStages
+) -> tuple[QueryTerms, ...]:
     """Return the terms of queries for a component's tokenizer, or () if it has no tokenizer."""
-    return tuple(QueryTerms(terms.tokenizer, queries, terms) for terms in corpus_terms(tokenizer, data))
+    return tuple(QueryTerms(terms.tokenizer, queries, terms) for terms in build_corpus_terms(tokenizer, data))

@@ -22,7 +22,7 @@ from runner.console.written_files import require_other_files, write_lines
 from runner.pipeline.external_scoring.answer_lines import ScoreLine, line_clusters, read_lines
 from runner.pipeline.external_scoring.metric_names import Scorer, metrics_by_name
 from runner.pipeline.external_scoring.quest_lines import QuestAnswers
-from runner.pipeline.scoring.aggregate import Scored, score_subsets
+from runner.pipeline.scoring.aggregate import ScoredMetric, score_subsets
 from runner.pipeline.scoring.score_stages import expand_scores
 
 _EMPTY = "empty"
@@ -51,13 +51,15 @@ def _names(argument: str) -> list[str]:
     return names
 
 
-def score_lines(lines: Sequence[ScoreLine], names: Sequence[str], metrics: Mapping[str, Scorer]) -> dict[str, Scored]:
+def score_lines(
+    lines: Sequence[ScoreLine], names: Sequence[str], metrics: Mapping[str, Scorer]
+) -> dict[str, ScoredMetric]:
     """Return the scores of all lines by metric.
 
     A line without the fields that a metric reads is NOT_APPLICABLE for it. Raises DataError if no line has these
     fields.
     """
-    by_component: dict[int, Mapping[str, Scored]] = {}
+    by_component: dict[int, Mapping[str, ScoredMetric]] = {}
     for name, metric in metrics.items():
         if id(metric) not in by_component:
             score = _score_rankings
@@ -65,7 +67,7 @@ def score_lines(lines: Sequence[ScoreLine], names: Sequence[str], metrics: Mappi
                 score = _score_answers
             elif isinstance(metric, QuestAnswers):
                 score = _score_quests
-            by_component[id(metric)] = {n: Scored(metric, s) for n, s in score(lines, metric, name).items()}
+            by_component[id(metric)] = {n: ScoredMetric(metric, s) for n, s in score(lines, metric, name).items()}
     return {name: by_component[id(metrics[name])][name] for name in names}
 
 
@@ -123,7 +125,7 @@ def _require_any(states: Sequence[ScoreState], name: str, expected: str) -> None
         raise DataError(f"--input: no line has the fields that {name} reads, expected {expected}")
 
 
-def _rows(lines: Sequence[ScoreLine], scored: Mapping[str, Scored]) -> Iterator[dict[str, Json]]:
+def _rows(lines: Sequence[ScoreLine], scored: Mapping[str, ScoredMetric]) -> Iterator[dict[str, Json]]:
     """Yield one output row per line, with null and a state where there is no value.
 
     CRUD-RAG's BLEU as published has no value for an empty answer: the answer gets the state "empty", and counts as 0.
@@ -146,7 +148,7 @@ def _is_unscored_as_published(metric: Scorer, line: ScoreLine) -> bool:
     return isinstance(metric, BleuCrud) and answer is not None and answer.prediction == "" and bool(answer.references)
 
 
-def summarize(scored: Mapping[str, Scored], lines: Sequence[ScoreLine]) -> dict[str, Json]:
+def summarize(scored: Mapping[str, ScoredMetric], lines: Sequence[ScoreLine]) -> dict[str, Json]:
     """Return value, n, n_excluded by state and the 95% confidence interval [low, high] of each metric.
 
     Includes the method of the interval and the number of clusters of lines that it is computed from. CRUD-RAG's BLEU
@@ -168,7 +170,7 @@ def summarize(scored: Mapping[str, Scored], lines: Sequence[ScoreLine]) -> dict[
     return summary
 
 
-def _mean_without_empty(scored: Scored, lines: Sequence[ScoreLine]) -> dict[str, Json]:
+def _mean_without_empty(scored: ScoredMetric, lines: Sequence[ScoreLine]) -> dict[str, Json]:
     is_empty = np.array([_is_unscored_as_published(scored.metric, line) for line in lines])
     values = scored.scores.values[~is_empty & ~np.isnan(scored.scores.values)]
     return {"n_empty": int(is_empty.sum()), "value_without_empty": float(values.mean()) if len(values) else None}

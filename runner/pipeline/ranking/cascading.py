@@ -19,7 +19,7 @@ _SCORED_TYPE = pa.list_(
 
 
 @dataclass(frozen=True)
-class Reranking:
+class RerankingStages:
     """The stages of a reranker.
 
     `hits` is the ranking that later steps read. `steps` and `depths` have the ranking and the depth of every step by
@@ -81,7 +81,9 @@ def _scored_column(head: Hits, documents: Documents, chunks: Spans) -> pa.Array:
     return pa.array(rows, _SCORED_TYPE)
 
 
-def cascade_reports(reranked: Reranking, corpus: Stage[Documents], chunks: Stage[Spans]) -> tuple[CascadeReport, ...]:
+def cascade_reports(
+    reranked: RerankingStages, corpus: Stage[Documents], chunks: Stage[Spans]
+) -> tuple[CascadeReport, ...]:
     """Return the report of a cascade; () for a single step."""
     if len(reranked.steps) < 2:
         return ()

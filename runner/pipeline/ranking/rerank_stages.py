@@ -19,10 +19,10 @@ from runner.engine.stage import ServerRequests, Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus import sub_corpora
 from runner.pipeline.corpus.checked_arrays import validate_scores
-from runner.pipeline.corpus.loaded_data import Data
+from runner.pipeline.corpus.loaded_data import DatasetStages
 from runner.pipeline.corpus.server_requests import max_reranking_requests, reranking_requests
 from runner.pipeline.corpus.sub_corpora import SubCorpora
-from runner.pipeline.corpus.text_passages import ChunkPassages, QueryPassages, corpus_terms, query_terms
+from runner.pipeline.corpus.text_passages import ChunkPassages, QueryPassages, build_corpus_terms, build_query_terms
 from runner.pipeline.ranking.list_reranking import LLMHitOrders, ReorderedHits, require_one_query_each
 from runner.pipeline.search.arm_search import encoded_chunks, encoded_queries
 
@@ -152,10 +152,15 @@ def _distinct(queries: Passages, pairs: NDArray[np.int32]) -> tuple[NDArray[np.i
     return distinct, row.ravel()
 
 
-def reranked_hits(
-    reranker: PlainReranker, data: Data, chunks: Stage[Spans], queries: Stage[Queries], hits: Stage[Hits], n_hits: int
+def build_rerank(
+    reranker: PlainReranker,
+    data: DatasetStages,
+    chunks: Stage[Spans],
+    queries: Stage[Queries],
+    hits: Stage[Hits],
+    n_hits: int,
 ) -> Stage[Hits]:
-    """Return the ranking after the reranker, unchanged for a depth of 0.
+    """Return the stage that reranks `hits`, or `hits` itself for a depth of 0.
 
     `queries` have one text per sample, with at most `n_hits` hits each.
     """
@@ -167,9 +172,9 @@ def reranked_hits(
     return RerankedHits(
         reranker,
         hits,
-        QueryPassages(queries, query_terms(reranker.tokenizer, queries, data)),
-        ChunkPassages(data.corpus, chunks, corpus_terms(reranker.tokenizer, data)),
-        sub_corpora.sub_corpora(data, chunks),
+        QueryPassages(queries, build_query_terms(reranker.tokenizer, queries, data)),
+        ChunkPassages(data.corpus, chunks, build_corpus_terms(reranker.tokenizer, data)),
+        sub_corpora.split_corpus(data, chunks),
         (encoded_queries(reranker.encoder, queries), encoded_chunks(reranker.encoder, data, chunks))
         if isinstance(reranker, EncodedReranker)
         else (),

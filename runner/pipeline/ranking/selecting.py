@@ -21,7 +21,7 @@ from runner.pipeline.corpus.loaded_data import Samples, SamplesCodec, SampleSet
 from runner.pipeline.corpus.step_reports import LINE, StepReport
 from runner.pipeline.scoring.score_stages import Scoring
 
-Chosen = Mapping[str, Json]
+RerankerChoices = Mapping[str, Json]
 
 
 class SelectionSplit(Stage[NDArray[np.bool_]], kind="selection_split", version=1, work=Work.BENCHMARK):
@@ -103,7 +103,7 @@ class ReportedSamples(Stage[SampleSet], kind="reported_samples", version=1, work
         return SampleSet(tuple(marked), sample_set.labels)
 
 
-class ChosenByScores(Stage[Chosen], kind="chosen_rerankers", version=2, work=Work.BENCHMARK):
+class ChosenByScores(Stage[RerankerChoices], kind="chosen_rerankers", version=2, work=Work.BENCHMARK):
     """The chosen candidate of each subset, in `sets`.
 
     An entry has the `chosen` candidate, the metric of each candidate (`values`), and the number of samples in the mean
@@ -122,7 +122,7 @@ class ChosenByScores(Stage[Chosen], kind="chosen_rerankers", version=2, work=Wor
     samples: Samples
     split: SelectionSplit
 
-    def make(self, run: Run) -> Chosen:
+    def make(self, run: Run) -> RerankerChoices:
         """Compare the candidates. Raises ComponentError if no sample that chooses has a score."""
         samples, held_out = run.read(self.samples).samples, run.read(self.split)
         values = self._values(run)
@@ -179,7 +179,7 @@ class SelectedHits(Stage[Hits], kind="selected_hits", version=1, work=Work.PER_Q
         return Hits(chunk, score)
 
 
-def names_by_sample(samples: Sequence[Sample], chosen: Chosen) -> list[str]:
+def names_by_sample(samples: Sequence[Sample], chosen: RerankerChoices) -> list[str]:
     """Return the candidate that was chosen for each sample's subset."""
     return [chosen["sets"][find_top_subset(sample)]["chosen"] for sample in samples]
 

@@ -23,7 +23,7 @@ from runner.engine.codecs import SinglePart
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.chunk_vectors import reads_documents
-from runner.pipeline.corpus.loaded_data import Data
+from runner.pipeline.corpus.loaded_data import DatasetStages
 from runner.pipeline.corpus.text_passages import ChunkPassages, QueryPassages
 from runner.pipeline.ranking.rerank_stages import RerankedHits
 from runner.pipeline.search.nested_arms import arms_and_candidates
@@ -126,8 +126,8 @@ def truncated_for_rerankers(rankings: Iterable[Stage[Hits]]) -> Iterator[Truncat
                 yield TruncatedTexts(encoder, hits.queries)
 
 
-def cut_texts(
-    retriever: Retriever, data: Data, chunks: Stage[Spans], queries: Iterable[Stage[Queries]]
+def build_truncation_stages(
+    retriever: Retriever, data: DatasetStages, chunks: Stage[Spans], queries: Iterable[Stage[Queries]]
 ) -> tuple[TruncatedTexts, ...]:
     """Return the counts of chunks and of each variant of the queries, for every embedder whose model reads tokens.
 

@@ -19,7 +19,7 @@ from components.subsets import BY_CONVERSATION, MACRO, TURN, ConversationTurn, c
 from runner.pipeline.scoring.matrix_pooling import pooled_entries
 
 
-class Scored(NamedTuple):
+class ScoredMetric(NamedTuple):
     """Scores with the metric that can aggregate them."""
 
     metric: Metric
@@ -47,7 +47,7 @@ def _rows_by_own_subset(samples: Sequence[Sample]) -> dict[str, list[int]]:
 
 
 def aggregate(
-    scored: Mapping[str, Scored], samples: Sequence[Sample], interval: Intervals
+    scored: Mapping[str, ScoredMetric], samples: Sequence[Sample], interval: Intervals
 ) -> dict[str, dict[str, dict[str, Json]]]:
     """Return `{subset: {metric: {value, n, n_excluded, ci_low, ci_high, n_clusters, method}}}`.
 
@@ -90,7 +90,7 @@ def _rows_by_turn(turns: Sequence[ConversationTurn | None]) -> dict[str, list[in
 
 
 def _over_conversations(
-    scored: Mapping[str, Scored],
+    scored: Mapping[str, ScoredMetric],
     turns: Sequence[ConversationTurn | None],
     interval: Intervals,
     clusters: NDArray[np.int64],
@@ -119,14 +119,14 @@ def _over_conversations(
 
 
 def score_subsets(
-    scored: Mapping[str, Scored], subsets: Sequence[list[int]], interval: Intervals, clusters: NDArray[np.int64]
+    scored: Mapping[str, ScoredMetric], subsets: Sequence[list[int]], interval: Intervals, clusters: NDArray[np.int64]
 ) -> list[dict[str, dict[str, Json]]]:
     """Return `{metric: {value, n, ...}}` for each of the subsets. `clusters` are the groups of all samples."""
     return _subset_entries(scored, subsets, interval.subset_intervals(_columns(scored), subsets, clusters))
 
 
 def _subset_entries(
-    scored: Mapping[str, Scored], subsets: Sequence[list[int]], intervals: Sequence[Sequence[Interval]]
+    scored: Mapping[str, ScoredMetric], subsets: Sequence[list[int]], intervals: Sequence[Sequence[Interval]]
 ) -> list[dict[str, dict[str, Json]]]:
     counts = [_state_counts(scores.states, subsets) for _, scores in scored.values()]
     for named_scores, bounds in zip(scored.items(), zip(*intervals, strict=True), strict=True):
@@ -134,7 +134,9 @@ def _subset_entries(
     return [_entries(scored, subset_intervals, [c[i] for c in counts]) for i, subset_intervals in enumerate(intervals)]
 
 
-def _require_values(name: str, scored: Scored, subsets: Sequence[list[int]], values: Sequence[float | None]) -> None:
+def _require_values(
+    name: str, scored: ScoredMetric, subsets: Sequence[list[int]], values: Sequence[float | None]
+) -> None:
     """Raise ComponentError for an infinite value, and for an undefined value over all samples if any has a score.
 
     A small subset may have an undefined value.
@@ -150,7 +152,7 @@ def _require_values(name: str, scored: Scored, subsets: Sequence[list[int]], val
 
 
 def _entries(
-    scored: Mapping[str, Scored], intervals: Sequence[Interval], counts: Sequence[Counter[ScoreState]]
+    scored: Mapping[str, ScoredMetric], intervals: Sequence[Interval], counts: Sequence[Counter[ScoreState]]
 ) -> dict[str, dict[str, Json]]:
     return {name: _entry(bounds, states) for name, bounds, states in zip(scored, intervals, counts, strict=True)}
 
@@ -167,7 +169,7 @@ def _state_counts(states: Sequence[ScoreState], subsets: Sequence[list[int]]) ->
 
 
 def _macro(
-    scored: Mapping[str, Scored], subsets: Sequence[list[int]], interval: Intervals, clusters: NDArray[np.int64]
+    scored: Mapping[str, ScoredMetric], subsets: Sequence[list[int]], interval: Intervals, clusters: NDArray[np.int64]
 ) -> dict[str, dict[str, Json]]:
     intervals = interval.mean_intervals(_columns(scored), subsets, clusters)
     results = {}
@@ -178,7 +180,7 @@ def _macro(
     return results
 
 
-def _columns(scored: Mapping[str, Scored]) -> list[Column]:
+def _columns(scored: Mapping[str, ScoredMetric]) -> list[Column]:
     return [
         Column(scores.statistics, partial(combine_copy, metric.combine, name), getattr(metric, "is_share", True))
         for name, (metric, scores) in scored.items()

@@ -112,14 +112,14 @@ class AnswerScores(Stage[Scoring], kind="answer_scores", version=2, work=Work.BE
         return scoring(samples, scored, self.interval)
 
 
-def answer_scores(
+def build_answer_scoring(
     metrics: Mapping[str, AnswerMetric],
     interval: Intervals,
     samples: Samples,
     reported: Stage[SampleSet],
     answers: Stage[Sequence[Answer]],
 ) -> AnswerScores:
-    """Return the scores of some metrics. Metrics with equal forms share the split texts.
+    """Return the stage that computes some metrics. Metrics with equal forms share the split texts.
 
     `reported` are the samples; samples that aggregates exclude are marked.
     """

@@ -7,7 +7,7 @@ share of noise, it is a property of the cell.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from components.metrics.gold_spans import Span, gold_positions, gold_spans, n_common_characters
+from components.metrics.gold_spans import Span, count_common_characters, gold_positions, gold_spans
 from components.protocols import PickingArm
 from components.records import Context, Documents, Sample, Spans
 from runner.engine.stage import Stage, Work
@@ -44,7 +44,7 @@ class GivenAnswerable(Stage[SampleSet], kind="given_answerable", version=1, work
 
 
 def _mark_answerable(sample: Sample, gold: Sequence[Span], held: Sequence[Span]) -> Sample:
-    is_without = bool(gold) and not sample.fake_answers and not n_common_characters(gold, held)
+    is_without = bool(gold) and not sample.fake_answers and not count_common_characters(gold, held)
     return replace(sample, answerable=False) if is_without else sample
 
 

@@ -8,14 +8,14 @@ from components.gold_copies import GoldCopies
 from components.records import Answer, Documents
 from components.revisers.scores import SupportedAfter
 from runner.engine.stage import Stage
-from runner.pipeline.answers.cell_answers import CellAnswers, n_passages
+from runner.pipeline.answers.cell_answers import AnswerStages, count_passages
 from runner.pipeline.answers.located_passages import PassagePositions
 from runner.pipeline.answers.prompt_passages import AnyPassages, NoPassages, PipelinePassages, PromptPassages
-from runner.pipeline.corpus.loaded_data import Data, SampleSet
+from runner.pipeline.corpus.loaded_data import DatasetStages, SampleSet
 from runner.pipeline.corpus.original_places import OriginalView
-from runner.pipeline.scoring.answer_scores import answer_scores
+from runner.pipeline.scoring.answer_scores import build_answer_scoring
 from runner.pipeline.scoring.citation_scores import CitationScores, UncitedAnswers
-from runner.pipeline.scoring.judging import Judging, judged_part, judged_scores
+from runner.pipeline.scoring.judging import SharedJudgeInputs, build_judged_scoring, choose_judged_part
 from runner.pipeline.scoring.pipeline_scores import PipelineCitationScores, PipelinePassageScores
 from runner.pipeline.scoring.retrieval_scores import ContextScores, RankingScores
 from runner.pipeline.scoring.revision_scores import RevisionScores, revision_metrics
@@ -51,11 +51,11 @@ class MetricInputs:
 
 
 def build_scoring_stages(
-    cell: "Cell", data: Data, scored: MetricInputs, passages: PromptPassages, cell_answers: CellAnswers
+    cell: "Cell", data: DatasetStages, scored: MetricInputs, passages: PromptPassages, cell_answers: AnswerStages
 ) -> tuple[Stage[Scoring], ...]:
     """Return the stages that score a cell, each for the metrics with the same inputs."""
     return (
-        *_retrieval_scores(cell, data, scored),
+        *_build_retrieval_scoring(cell, data, scored),
         *_answer_scores(cell, data, scored, cell_answers),
         *_citation_scores(cell, scored, passages, cell_answers),
         *_judged_scores(cell, data, scored, passages, cell_answers),
@@ -73,14 +73,16 @@ class PipelineInputs:
     copies: Stage[GoldCopies]
 
 
-def build_pipeline_scoring_stages(cell: "Cell", data: Data, scored: PipelineInputs) -> tuple[Stage[Scoring], ...]:
+def build_pipeline_scoring_stages(
+    cell: "Cell", data: DatasetStages, scored: PipelineInputs
+) -> tuple[Stage[Scoring], ...]:
     """Return the stages that score a custom pipeline. Retrieval is scored by the passages that it gives."""
     metrics, interval = cell.metrics, cell.metrics.interval
     shared = interval, data.samples, data.corpus, scored.answers, scored.places, scored.copies
     passage_scores = [PipelinePassageScores(metrics.ranking_metrics, metrics.context_metrics, *shared)]
     citation_scores = [PipelineCitationScores(metrics.citation_metrics, *shared)]
     inputs = MetricInputs(data.samples, data.samples, data.corpus, None, scored.copies)
-    cell_answers = CellAnswers((), scored.answers)
+    cell_answers = AnswerStages((), scored.answers)
     return (
         *(passage_scores if metrics.ranking_metrics or metrics.context_metrics else ()),
         *(citation_scores if metrics.citation_metrics else ()),
@@ -89,7 +91,7 @@ def build_pipeline_scoring_stages(cell: "Cell", data: Data, scored: PipelineInpu
     )
 
 
-def _retrieval_scores(cell: "Cell", data: Data, scored: MetricInputs) -> tuple[Stage[Scoring], ...]:
+def _build_retrieval_scoring(cell: "Cell", data: DatasetStages, scored: MetricInputs) -> tuple[Stage[Scoring], ...]:
     """Return the scores of the ranking and the contexts. They do not apply to a closed book, nor do citation
     metrics.
     """
@@ -106,18 +108,20 @@ def _retrieval_scores(cell: "Cell", data: Data, scored: MetricInputs) -> tuple[S
     return tuple(scorings)
 
 
-def _answer_scores(cell: "Cell", data: Data, scored: MetricInputs, cell_answers: CellAnswers) -> list[Stage[Scoring]]:
+def _answer_scores(
+    cell: "Cell", data: DatasetStages, scored: MetricInputs, cell_answers: AnswerStages
+) -> list[Stage[Scoring]]:
     """Return the scores of the answers. Each metric with a model has a separate stage, so that adding one is cheap."""
     metrics = cell.metrics.answer_metrics
     quick = {name: metric for name, metric in metrics.items() if not hasattr(metric, "model")}
     groups = [quick, *({name: metric} for name, metric in metrics.items() if name not in quick)]
     texts = UncitedAnswers(cell_answers.answers) if cell.metrics.without_citations else cell_answers.answers
     interval = cell.metrics.interval
-    return [answer_scores(group, interval, data.samples, scored.answerable, texts) for group in groups if group]
+    return [build_answer_scoring(group, interval, data.samples, scored.answerable, texts) for group in groups if group]
 
 
 def _citation_scores(
-    cell: "Cell", scored: MetricInputs, passages: PromptPassages, cell_answers: CellAnswers
+    cell: "Cell", scored: MetricInputs, passages: PromptPassages, cell_answers: AnswerStages
 ) -> tuple[CitationScores, ...]:
     """Return the scores of the citations, if a metric reads them. A closed book has none."""
     metrics, places = cell.metrics.citation_metrics, scored.places
@@ -128,26 +132,32 @@ def _citation_scores(
 
 
 def _judged_scores(
-    cell: "Cell", data: Data, scored: MetricInputs, passages: AnyPassages, cell_answers: CellAnswers
+    cell: "Cell", data: DatasetStages, scored: MetricInputs, passages: AnyPassages, cell_answers: AnswerStages
 ) -> list[Stage[Scoring]]:
     """Return the scores of the answers by judges."""
     inputs = data.samples, scored.answerable, passages, cell_answers.answers
-    part = judged_part(cell.judge.sample, cell.judge.sample_seed, data.n_samples)
-    judging = Judging(cell.metrics.interval, *inputs, data.n_samples, n_passages(cell, passages), part, scored.original)
-    return [judged_scores(name, metric, judging, cell.judge_repeat) for name, metric in cell.judge.scores.items()]
+    part = choose_judged_part(cell.judge.sample, cell.judge.sample_seed, data.n_samples)
+    judging = SharedJudgeInputs(
+        cell.metrics.interval, *inputs, data.n_samples, count_passages(cell, passages), part, scored.original
+    )
+    return [
+        build_judged_scoring(name, metric, judging, cell.judge_repeat) for name, metric in cell.judge.scores.items()
+    ]
 
 
 def _revision_scores(
-    cell: "Cell", data: Data, scored: MetricInputs, passages: PromptPassages, cell_answers: CellAnswers
+    cell: "Cell", data: DatasetStages, scored: MetricInputs, passages: PromptPassages, cell_answers: AnswerStages
 ) -> list[Stage[Scoring]]:
     """Return the scores of the reviser. Only the check of revised answers sends requests."""
     if not cell_answers.revised:
         return []
     interval = cell.metrics.interval
     inputs = data.samples, scored.answerable, passages, cell_answers.answers
-    judging = Judging(interval, *inputs, data.n_samples, n_passages(cell, passages), None, scored.original)
+    judging = SharedJudgeInputs(
+        interval, *inputs, data.n_samples, count_passages(cell, passages), None, scored.original
+    )
     judged = [metric for metric in revision_metrics(cell.reviser) if isinstance(metric, SupportedAfter)]
     return [
         RevisionScores(interval, scored.answerable, cell_answers.revised),
-        *(judged_scores(metric.names[0], metric, judging, 0) for metric in judged),
+        *(build_judged_scoring(metric.names[0], metric, judging, 0) for metric in judged),
     ]

@@ -248,7 +248,7 @@ def _set_draw(ask: Ask, draw: int) -> Ask:
 
 
 @dataclass(frozen=True)
-class Judging:
+class SharedJudgeInputs:
     """Inputs that all judges of a cell share.
 
     `n_passages` is the largest number of passages in a prompt. `reported` are the samples; samples that aggregates
@@ -266,13 +266,13 @@ class Judging:
     documents: Stage[Documents]
 
 
-def judged_part(sample: int | None, seed: int, n_samples: int) -> JudgedPart | None:
+def choose_judged_part(sample: int | None, seed: int, n_samples: int) -> JudgedPart | None:
     """Return the part with `sample` of `n_samples` samples, None for all of them."""
     return JudgedPart(sample, seed) if sample is not None and sample < n_samples else None
 
 
-def judged_scores(name: str, metric: JudgedMetric, judging: Judging, draw: int) -> JudgedScores:
-    """Return the scores of one judged metric. Decisions about questions are shared by all draws."""
+def build_judged_scoring(name: str, metric: JudgedMetric, judging: SharedJudgeInputs, draw: int) -> JudgedScores:
+    """Return the stage that scores by one judged metric. Decisions about questions are shared by all draws."""
     return JudgedScores(
         name,
         metric,

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from components.json_value import Json
-from components.metrics.pooling import Fields, pool
+from components.metrics.pooling import Fields, pool_fields
 from components.records import Interval
 
 _MATRIX = "matrix/"
@@ -28,7 +28,7 @@ def pooled_entries(
         for name, interval in zip(subsets, intervals, strict=True)
         if name.startswith(_MATRIX) and interval.value is not None
     }
-    pooled = pool(_fields(known_intervals)) if known_intervals else None
+    pooled = pool_fields(_fields(known_intervals)) if known_intervals else None
     if pooled is None:
         return entries
     from scipy.special import ndtri

@@ -11,12 +11,12 @@ from components.json_value import Json
 from components.metrics.interval import Intervals
 from components.protocols import Metric
 from components.records import Answer, AnswerState, Sample, Scores, ScoreState
-from runner.engine.broken_contracts import broken_contract
+from runner.engine.broken_contracts import contract_error
 from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.loaded_data import SampleSet
-from runner.pipeline.scoring.aggregate import Scored, aggregate
+from runner.pipeline.scoring.aggregate import ScoredMetric, aggregate
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,14 @@ def scoring(
     samples: Sequence[Sample], scored: Sequence[tuple[Metric, Mapping[str, Scores]]], interval: Intervals
 ) -> Scoring:
     """Return metrics per subset, and scores per sample. Raises ComponentError for a metric that breaks its contract."""
-    flat: dict[str, Scored] = {}
+    flat: dict[str, ScoredMetric] = {}
     for metric, scores in scored:
         if set(scores) != set(metric.names):
-            raise broken_contract(metric, f"got {sorted(scores)}, expected one Scores for each of {list(metric.names)}")
+            raise contract_error(metric, f"got {sorted(scores)}, expected one Scores for each of {list(metric.names)}")
         for name, score in scores.items():
             _require_finite(metric, name, score, samples)
             _require_shares(metric, name, score, samples)
-        flat |= {name: Scored(metric, _drop_held_out(score, samples)) for name, score in scores.items()}
+        flat |= {name: ScoredMetric(metric, _drop_held_out(score, samples)) for name, score in scores.items()}
     return Scoring(aggregate(flat, samples, interval), _score_table(flat), {})
 
 
@@ -58,7 +58,7 @@ def _require_finite(metric: Metric, name: str, scores: Scores, samples: Sequence
     """Raise an error for values that are not finite. One NaN in a sum would look like a metric without values."""
     n_rows = len(scores.statistics), len(scores.values), len(scores.states)
     if set(n_rows) != {len(samples)}:
-        raise broken_contract(
+        raise contract_error(
             metric,
             f"{name} has {n_rows[0]} rows of statistics, {n_rows[1]} values and {n_rows[2]} states for {len(samples)} "
             "samples, expected one each",
@@ -68,7 +68,7 @@ def _require_finite(metric: Metric, name: str, scores: Scores, samples: Sequence
         is_wrong |= _has_value(scores) & ~np.isfinite(scores.values)
     if is_wrong.any():
         row = int(is_wrong.argmax())
-        raise broken_contract(
+        raise contract_error(
             metric,
             f"{name} of sample {samples[row].id!r} is {scores.values[row]}, its statistics are "
             f"{scores.statistics[row].tolist()}, its state is {scores.states[row].value!r} "
@@ -86,10 +86,10 @@ def _require_shares(metric: Metric, name: str, scores: Scores, samples: Sequence
     if is_wrong.any():
         row = int(is_wrong.argmax())
         problem = f"{name} of sample {samples[row].id!r} is {scores.values[row]:g} (n={int(is_wrong.sum())} alike)"
-        raise broken_contract(metric, f"{problem}, expected a share in [0, 1]", remedy)
+        raise contract_error(metric, f"{problem}, expected a share in [0, 1]", remedy)
     value = float(metric.combine(name, scores.statistics.sum(axis=0)))
     if value < -_ROUNDING or value > 1 + _ROUNDING:
-        raise broken_contract(metric, f"{name} of all samples is {value:g}, expected a share in [0, 1]", remedy)
+        raise contract_error(metric, f"{name} of all samples is {value:g}, expected a share in [0, 1]", remedy)
 
 
 def _has_value(scores: Scores) -> NDArray[np.bool_]:
@@ -111,7 +111,7 @@ def _drop_held_out(scores: Scores, samples: Sequence[Sample]) -> Scores:
     )
 
 
-def _score_table(flat: Mapping[str, Scored]) -> pa.Table:
+def _score_table(flat: Mapping[str, ScoredMetric]) -> pa.Table:
     """Return `score/<metric>` (null without a value) and `score_state/<metric>`.
 
     Metrics that are only defined over a corpus also have their summands in `score_statistics/<metric>`.

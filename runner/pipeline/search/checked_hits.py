@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.records import AllowedDocuments, Hits
-from runner.engine.broken_contracts import broken_contract
+from runner.engine.broken_contracts import contract_error
 
 
 def validate_hits(hits: Hits, n_queries: int, n_chunks: int, component: object, *, by_score: bool = True) -> Hits:
@@ -19,7 +19,7 @@ def validate_hits(hits: Hits, n_queries: int, n_chunks: int, component: object, 
     component's class, if they are invalid.
     """
     if problem := _problem(hits, n_queries, n_chunks) or (_order_problem(hits) if by_score else ""):
-        raise broken_contract(component, problem)
+        raise contract_error(component, problem)
     return hits
 
 
@@ -70,7 +70,7 @@ def validate_allowed(allowed: AllowedDocuments, n_samples: int, n_documents: int
     Otherwise raises ComponentError, which names the filter's class.
     """
     if problem := _allowed_problem(allowed, n_samples, n_documents):
-        raise broken_contract(a_filter, problem)
+        raise contract_error(a_filter, problem)
     return allowed
 
 

@@ -17,19 +17,19 @@ from components.protocols import (
     VectorIndex,
 )
 from components.records import Hits, Queries, Spans
-from runner.engine.broken_contracts import broken_contract
+from runner.engine.broken_contracts import contract_error
 from runner.engine.codecs import Columns, NamedArraysCodec, Parts, SinglePart
 from runner.engine.stage import ServerRequests, Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus import sub_corpora
-from runner.pipeline.corpus.checked_arrays import Embedded, validate_arrays, validate_vectors
-from runner.pipeline.corpus.chunk_vectors import Vectors, chunk_vectors
-from runner.pipeline.corpus.loaded_data import Data
-from runner.pipeline.corpus.server_requests import embedding_requests, unreceived_texts
+from runner.pipeline.corpus.checked_arrays import EmbeddedTexts, validate_arrays, validate_vectors
+from runner.pipeline.corpus.chunk_vectors import Vectors, embed_all_blocks
+from runner.pipeline.corpus.loaded_data import DatasetStages
+from runner.pipeline.corpus.server_requests import embedding_requests, texts_to_request
 from runner.pipeline.corpus.sub_corpora import ALL, Rows, SearchedCorpora, SubCorpora, SubCorpus
 from runner.pipeline.corpus.text_passages import (
     QueryPassages,
-    query_terms,
+    build_query_terms,
 )
 from runner.pipeline.search.checked_hits import validate_hits
 from runner.pipeline.search.nested_arms import arms_and_candidates
@@ -69,13 +69,13 @@ class QueryVectors(
         """Return the requests for all queries."""
         if not isinstance(self.embedder, AsksInBatches):
             return None
-        texts = unreceived_texts(self.embedder, self.queries.read(run).texts, run.received, are_queries=True)
+        texts = texts_to_request(self.embedder, self.queries.read(run).texts, run.received, are_queries=True)
         return embedding_requests(self.embedder, [texts], getattr(self.embedder, "query_prefix", ""))
 
     def make(self, run: Run) -> Vectors:
         queries = self.queries.read(run)
         vectors = self.embedder.embed_queries(queries, run.read(self.state))
-        return validate_vectors(vectors, len(queries), self.embedder, texts=Embedded.QUERIES)
+        return validate_vectors(vectors, len(queries), self.embedder, texts=EmbeddedTexts.QUERIES)
 
 
 class BuiltVectorIndex(Stage[Parts], kind="vector_index", version=1):
@@ -150,15 +150,17 @@ def require_equal_dimensions(vectors: Vectors, queries: Vectors, embedder: objec
     """Raise ComponentError, which names the class of the embedder, for vectors of different lengths."""
     if vectors.shape[1] != queries.shape[1] and len(vectors) and len(queries):
         sizes = f"vectors of queries have {queries.shape[1]} dimensions, vectors of chunks {vectors.shape[1]}"
-        raise broken_contract(embedder, sizes)
+        raise contract_error(embedder, sizes)
 
 
-def dense_hits(arm: DenseArm, data: Data, chunks: Stage[Spans], queries: Stage[Queries], depth: int) -> DenseHits:
-    """Return the ranking of an arm that searches by embedding."""
+def build_dense_search(
+    arm: DenseArm, data: DatasetStages, chunks: Stage[Spans], queries: Stage[Queries], depth: int
+) -> DenseHits:
+    """Return the stage that searches by embedding for an arm."""
     embedder = arm.embedder
-    vectors = chunk_vectors(embedder, data, chunks)
-    passages = QueryPassages(queries, query_terms(embedder.tokenizer, queries, data))
-    corpora = sub_corpora.sub_corpora(data, chunks)
+    vectors = embed_all_blocks(embedder, data, chunks)
+    passages = QueryPassages(queries, build_query_terms(embedder.tokenizer, queries, data))
+    corpora = sub_corpora.split_corpus(data, chunks)
     return DenseHits(
         depth,
         arm.vector_index,

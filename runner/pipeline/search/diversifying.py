@@ -9,14 +9,14 @@ import numpy as np
 from components.json_value import Json
 from components.protocols import Diversity, TextDiversity, VectorDiversity
 from components.records import Hits, Spans
-from runner.engine.broken_contracts import broken_contract
+from runner.engine.broken_contracts import contract_error
 from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
-from runner.pipeline.corpus.chunk_vectors import Vectors, chunk_vectors
-from runner.pipeline.corpus.loaded_data import Data
+from runner.pipeline.corpus.chunk_vectors import Vectors, embed_all_blocks
+from runner.pipeline.corpus.loaded_data import DatasetStages
 from runner.pipeline.corpus.step_reports import LINE, StepReport
-from runner.pipeline.corpus.text_passages import ChunkPassages, corpus_terms
+from runner.pipeline.corpus.text_passages import ChunkPassages, build_corpus_terms
 from runner.pipeline.search.checked_hits import validate_hits
 
 
@@ -56,7 +56,7 @@ def _check_hits(diversity: object, before: Hits, after: Hits) -> Hits:
     for row, (old, new) in enumerate(zip(before.chunk.tolist(), after.chunk.tolist(), strict=True)):
         hits = [chunk for chunk in new if chunk >= 0]
         if not set(hits) <= set(old):
-            raise broken_contract(
+            raise contract_error(
                 diversity, f"query {row}: got the hits {hits} for {old}, expected some or all of them, each once"
             )
     return after
@@ -84,13 +84,13 @@ class DiversityReport(StepReport):
         return facts | ({LINE: line} if n_dropped else {})
 
 
-def diverse_hits(diversity: Diversity, data: Data, chunks: Stage[Spans], hits: Stage[Hits]) -> Stage[Hits]:
-    """Return the ranking after the comparison, unchanged for a depth of 0."""
+def build_diversity(diversity: Diversity, data: DatasetStages, chunks: Stage[Spans], hits: Stage[Hits]) -> Stage[Hits]:
+    """Return the stage that diversifies `hits`, or `hits` itself for a depth of 0."""
     if not diversity.depth:
         return hits
     if isinstance(diversity, VectorDiversity):
-        return DiverseHitsByVectors(diversity, hits, chunk_vectors(diversity.embedder, data, chunks))
-    terms = corpus_terms(diversity.tokenizer, data)
+        return DiverseHitsByVectors(diversity, hits, embed_all_blocks(diversity.embedder, data, chunks))
+    terms = build_corpus_terms(diversity.tokenizer, data)
     return DiverseHits(diversity, hits, ChunkPassages(data.corpus, chunks, terms))
 
 

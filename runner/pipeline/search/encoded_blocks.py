@@ -11,7 +11,7 @@ from components.encodings import Encodings, MultiEncodings, SparseEncodings
 from components.records import Passages
 from runner.engine.stage_run import Run
 from runner.engine.store.part_files import Part, read_part
-from runner.engine.store.stored_blocks import joined_blocks, read_block, write_block
+from runner.engine.store.stored_blocks import join_blocks, read_block, write_block
 from runner.pipeline.corpus import sub_corpora
 from runner.pipeline.corpus.text_passages import ChunkPassages
 
@@ -27,7 +27,7 @@ _OFFSETS = {"weight_offsets", "vector_offsets"}
 E = TypeVar("E", Encodings, SparseEncodings, MultiEncodings)
 
 
-def encoded_in_blocks(run: Run, chunks: ChunkPassages, kind: type[E], encode: Callable[[Passages], E]) -> E:
+def encode_in_blocks(run: Run, chunks: ChunkPassages, kind: type[E], encode: Callable[[Passages], E]) -> E:
     """Return the encodings of all chunks, of this kind. `encode` gets a block of chunks."""
     passages, spans = chunks.read(run), run.read(chunks.chunks)
     blocks: list[E] = []
@@ -67,5 +67,5 @@ def _join_arrays(run: Run, field: str, blocks: Sequence[Encodings | SparseEncodi
     """Join the arrays of all blocks. Offsets continue from the end of the previous block."""
     parts: list[NDArray[np.generic]] = [getattr(block, field) for block in blocks]
     if field not in _OFFSETS:
-        return joined_blocks(run.workspace / f"{field}.npy", parts)
+        return join_blocks(run.workspace / f"{field}.npy", parts)
     return np.cumsum([0, *np.concatenate([np.diff(part) for part in parts])], dtype=np.int64)

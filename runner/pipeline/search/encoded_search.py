@@ -11,7 +11,7 @@ from components.encodings import Encodings, MultiEncodings, SparseEncodings
 from components.protocols import ThreeWayEncoder, TokenIndex
 from components.records import Hits, Passages
 from components.text.ranking import sort_hits
-from runner.engine.broken_contracts import broken_contract
+from runner.engine.broken_contracts import contract_error
 from runner.engine.codecs import Columns, NamedArraysCodec, Parts, SinglePart
 from runner.engine.source_code import require_equal_files
 from runner.engine.stage import Stage, Work
@@ -21,7 +21,7 @@ from runner.pipeline.corpus.checked_arrays import validate_arrays
 from runner.pipeline.corpus.sub_corpora import ALL, Rows, SearchedCorpora, SubCorpora
 from runner.pipeline.corpus.text_passages import ChunkPassages, QueryPassages
 from runner.pipeline.search.checked_hits import min_chunk_count, validate_hits
-from runner.pipeline.search.encoded_blocks import encoded_in_blocks
+from runner.pipeline.search.encoded_blocks import encode_in_blocks
 from runner.pipeline.search.searching import Search
 
 
@@ -35,7 +35,7 @@ class EncodedChunks(Stage[Encodings], kind="encoded_chunks", version=1):
 
     def make(self, run: Run) -> Encodings:
         """Encode block by block. An interrupted run resumes after the last complete block."""
-        return encoded_in_blocks(run, self.chunks, Encodings, self._encode)
+        return encode_in_blocks(run, self.chunks, Encodings, self._encode)
 
     def _encode(self, chunks: Passages) -> Encodings:
         encodings = _validate_encodings(self.encoder.encode_chunks(chunks), len(chunks), self.encoder)
@@ -45,17 +45,17 @@ class EncodedChunks(Stage[Encodings], kind="encoded_chunks", version=1):
 
 def _validate_encodings(encodings: Encodings, n_texts: int, encoder: ThreeWayEncoder) -> Encodings:
     if not isinstance(encodings, Encodings):
-        raise broken_contract(encoder, f"returned {type(encodings).__name__}, expected Encodings")
+        raise contract_error(encoder, f"returned {type(encodings).__name__}, expected Encodings")
     counts = [len(encodings.dense), len(encodings.weight_offsets) - 1, len(encodings.vector_offsets) - 1]
     if counts != [n_texts] * 3:
-        raise broken_contract(
+        raise contract_error(
             encoder,
             f"got {counts[0]} vectors, token weights of {counts[1]} and token vectors of {counts[2]} texts, expected "
             f"each of {n_texts}",
         )
     numbers = [array for field in fields(Encodings) if (array := getattr(encodings, field.name)).dtype.kind == "f"]
     if not all(np.isfinite(array).all() for array in numbers):
-        raise broken_contract(encoder, "got NaN or infinite numbers")
+        raise contract_error(encoder, "got NaN or infinite numbers")
     return encodings
 
 

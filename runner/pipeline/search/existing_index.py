@@ -20,14 +20,14 @@ from components.records import Documents, Hits, IndexedText, Queries, Spans
 from components.secrets.mask import current_mask
 from components.text.passage_search import SoughtPassage, locate_passages
 from components.text.ranking import hits_in_order
-from runner.engine.broken_contracts import broken_contract
+from runner.engine.broken_contracts import contract_error
 from runner.engine.codecs import Columns
 from runner.engine.stage import AnyStage, ServerRequests, Stage, Work
 from runner.engine.stage_run import Run
-from runner.pipeline.corpus.chunk_vectors import fitted_embedder
-from runner.pipeline.corpus.loaded_data import CorpusCodec, Data
+from runner.pipeline.corpus.chunk_vectors import build_fitted_embedder
+from runner.pipeline.corpus.loaded_data import CorpusCodec, DatasetStages
 from runner.pipeline.corpus.step_reports import LINE, StepReport
-from runner.pipeline.corpus.text_passages import QueryPassages, query_terms
+from runner.pipeline.corpus.text_passages import QueryPassages, build_query_terms
 from runner.pipeline.search.dense_search import QueryVectors
 
 _OUTSIDE = "not in the corpus: "
@@ -74,7 +74,7 @@ class ExternalIndexReplies(
             rankings.append(list(hits))
             run.report(len(rankings), len(queries))
         if problem := _problem(rankings, len(queries), self.depth):
-            raise broken_contract(self.arm, problem)
+            raise contract_error(self.arm, problem)
         if queries and not any(rankings):
             raise ComponentError(
                 f"retriever: {type(self.arm).__name__} found nothing for any of {len(queries):,} queries. Check that "
@@ -259,18 +259,20 @@ class IndexReport(StepReport):
 class IndexSearch:
     """The stages of a search in an existing index: `data` has the corpus that later steps read."""
 
-    data: Data
+    data: DatasetStages
     chunks: IndexedChunks
     places: LocatedHits
     rankings: tuple[IndexedHits, ...]
 
 
-def index_arm(retriever: Retriever) -> ExistingIndexArm | None:
+def find_index_arm(retriever: Retriever) -> ExistingIndexArm | None:
     """Return the arm that searches an existing index; None for a retriever that searches the corpus."""
     return next((arm for arm in retriever.arms if isinstance(arm, ExistingIndexArm)), None)
 
 
-def index_search(arm: ExistingIndexArm, depth: int, data: Data, queries: Sequence[Stage[Queries]]) -> IndexSearch:
+def build_indexed_stages(
+    arm: ExistingIndexArm, depth: int, data: DatasetStages, queries: Sequence[Stage[Queries]]
+) -> IndexSearch:
     """Return the stages that search for every variant of the query, and locate the hits."""
     replies = tuple(_index_replies(arm, depth, data, variant) for variant in queries)
     places = LocatedHits(data.corpus, replies)
@@ -280,10 +282,12 @@ def index_search(arm: ExistingIndexArm, depth: int, data: Data, queries: Sequenc
     return IndexSearch(replace(data, corpus=corpus), chunks, places, hits)
 
 
-def _index_replies(arm: ExistingIndexArm, depth: int, data: Data, queries: Stage[Queries]) -> ExternalIndexReplies:
+def _index_replies(
+    arm: ExistingIndexArm, depth: int, data: DatasetStages, queries: Stage[Queries]
+) -> ExternalIndexReplies:
     embedder = arm.embedder
     if embedder is None or not arm.reads_vectors:
         return ExternalIndexReplies(arm, depth, QueryPassages(queries), ())
-    passages = QueryPassages(queries, query_terms(embedder.tokenizer, queries, data))
-    vectors = QueryVectors(embedder, passages, fitted_embedder(embedder, data))
+    passages = QueryPassages(queries, build_query_terms(embedder.tokenizer, queries, data))
+    vectors = QueryVectors(embedder, passages, build_fitted_embedder(embedder, data))
     return ExternalIndexReplies(arm, depth, passages, (vectors,))

@@ -8,11 +8,11 @@ from components.fields import runtime_only
 from components.json_value import Json
 from components.protocols import AnyVariant, AskedVariant, Expander
 from components.records import Expansion, Queries
-from runner.engine.broken_contracts import broken_contract
+from runner.engine.broken_contracts import contract_error
 from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
-from runner.pipeline.corpus.loaded_data import Data, Samples
+from runner.pipeline.corpus.loaded_data import DatasetStages, Samples
 from runner.pipeline.corpus.reply_counts import ReplyCounts, model_problems, reply_counts, step_counts
 from runner.pipeline.search.query_stages import SampleQueries, join_queries
 
@@ -61,18 +61,18 @@ class LLMQueries(
         ask = run.ask(self.variant.llm, PURPOSE)
         written = self.variant.write(samples, ask)
         if not isinstance(written, list | tuple) or not all(isinstance(expansion, Expansion) for expansion in written):
-            raise broken_contract(self.variant, "returned something other than a list of Expansion, one per sample")
+            raise contract_error(self.variant, "returned something other than a list of Expansion, one per sample")
         queries = join_queries(self.variant, [expansion.queries for expansion in written], len(samples))
         replies = reply_counts(written, sum(expansion.is_asked for expansion in written))
         return JoinedLLMQueries(queries.texts, queries.sample, replies, dict(ask.usage))
 
 
-def searched_queries(expander: Expander, data: Data) -> tuple[Stage[Queries], ...]:
+def build_search_queries(expander: Expander, data: DatasetStages) -> tuple[Stage[Queries], ...]:
     """Return the queries of every variant, which are searched for."""
     return tuple(_queries(variant, data) for variant in expander.variants)
 
 
-def reranking_queries(expander: Expander, data: Data) -> Stage[Queries]:
+def build_reranking_queries(expander: Expander, data: DatasetStages) -> Stage[Queries]:
     """Return the queries that a reranker reads: the queries of the first variant, or the questions.
 
     The questions are read if the variant's queries are only written for the search.
@@ -82,7 +82,7 @@ def reranking_queries(expander: Expander, data: Data) -> Stage[Queries]:
     return SampleQueries(NoExpander(), data.samples) if is_only_for_search else _queries(first, data)
 
 
-def unasked_queries(expander: Expander, data: Data) -> Stage[Queries]:
+def build_queries_without_model(expander: Expander, data: DatasetStages) -> Stage[Queries]:
     """Return the queries of a cell that does not search.
 
     These are the queries of the first variant without a model, or the questions.
@@ -96,7 +96,7 @@ def gives_one_query(expander: Expander) -> bool:
     return len(expander.variants) == 1 and getattr(expander.variants[0], "gives_one_query", False)
 
 
-def _queries(variant: AnyVariant, data: Data) -> Stage[Queries]:
+def _queries(variant: AnyVariant, data: DatasetStages) -> Stage[Queries]:
     if isinstance(variant, AskedVariant):
         return LLMQueries(variant, data.samples, data.n_samples)
     return SampleQueries(variant, data.samples)

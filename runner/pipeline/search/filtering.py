@@ -15,11 +15,11 @@ from components.text.ranking import drop_hits
 from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
-from runner.pipeline.corpus.chunk_stages import ChunkFacts, chunk_facts
-from runner.pipeline.corpus.loaded_data import CorpusCodec, Data, Samples
+from runner.pipeline.corpus.chunk_stages import ChunkFacts, find_chunk_facts
+from runner.pipeline.corpus.loaded_data import CorpusCodec, DatasetStages, Samples
 from runner.pipeline.corpus.step_reports import LINE, StepReport
 from runner.pipeline.search.checked_hits import validate_allowed
-from runner.pipeline.search.searching import Search, inputs_of_search
+from runner.pipeline.search.searching import Search, iterate_search_inputs
 
 _DEEPER = 8
 """Factor of the depth of the next search for queries that lack hits."""
@@ -95,7 +95,7 @@ class FilteredHits(Stage[Hits], kind="filtered_hits", version=1, work=Work.PER_Q
     def make(self, run: Run) -> Hits:
         """Filter the hits, and search deeper for queries with too few."""
         unfiltered, chunks = run.read(self.search), run.read(self.chunks)
-        sieve = _Sieve(run.read(self.allowed), run.read(self.queries), chunks)
+        sieve = _DocumentFilter(run.read(self.allowed), run.read(self.queries), chunks)
         everyone = np.arange(len(unfiltered), dtype=np.int64)
         hits = sieve.keep_allowed(unfiltered, everyone)
         depth, pending = unfiltered.chunk.shape[1], everyone[sieve.needs_deeper(unfiltered, hits, everyone)]
@@ -113,7 +113,7 @@ class FilteredHits(Stage[Hits], kind="filtered_hits", version=1, work=Work.PER_Q
         return hits
 
 
-class _Sieve:
+class _DocumentFilter:
     """Selects the chunks that queries may find. Queries are given by their positions among all queries."""
 
     def __init__(self, allowed: AllowedDocuments, queries: Queries, chunks: Spans) -> None:
@@ -198,28 +198,28 @@ class FilterReport(StepReport):
         return {**facts, LINE: line}
 
 
-def filtered_documents(a_filter: Filter, data: Data, chunks: Stage[Spans]) -> FilteredDocuments | None:
-    """Return the documents that may be found, or the chunks if the chunker knows their metadata.
+def build_document_filter(a_filter: Filter, data: DatasetStages, chunks: Stage[Spans]) -> FilteredDocuments | None:
+    """Return the stage that filters documents, or chunks if the chunker knows their metadata.
 
     Return None if the cell has no filter.
     """
     if a_filter.is_open:
         return None
-    facts = chunk_facts(chunks)
+    facts = find_chunk_facts(chunks)
     corpus = ChunkRecords(data.corpus, chunks, facts[0]) if facts else data.corpus
     return FilteredDocuments(a_filter, data.samples, corpus)
 
 
-def filter_reports(data: Data, allowed: FilteredDocuments | None, hits: Stage[Hits]) -> tuple[StepReport, ...]:
+def filter_reports(data: DatasetStages, allowed: FilteredDocuments | None, hits: Stage[Hits]) -> tuple[StepReport, ...]:
     """Return the report of the filter, if there is one."""
     return () if allowed is None else (FilterReport(data.samples, allowed.corpus, allowed, hits),)
 
 
-def filtered_hits(
+def build_filtered_search(
     search: Search, queries: Stage[Queries], allowed: FilteredDocuments | None, chunks: Stage[Spans]
 ) -> Stage[Hits]:
-    """Return the search among the allowed documents, unchanged without a filter."""
+    """Return the stage that searches among the allowed documents, or `search` itself without a filter."""
     if allowed is None:
         return search
     spans = RecordSpans(chunks) if isinstance(allowed.corpus, ChunkRecords) else chunks
-    return FilteredHits(search, queries, allowed, spans, tuple(inputs_of_search(search)))
+    return FilteredHits(search, queries, allowed, spans, tuple(iterate_search_inputs(search)))

@@ -82,10 +82,10 @@ def split_by_sample(hits: Hits, queries: Queries) -> list[Hits]:
     return rankings
 
 
-def joined_hits(
+def build_fusion(
     fusion: Fusion | None, depth: int, rankings: Sequence[Ranking], *, is_one_query_each: bool
 ) -> Stage[Hits]:
-    """Return the ranking that later steps read.
+    """Return the stage whose ranking later steps read.
 
     A retriever without a fusion has a single ranking. A single ranking with one query per sample needs no fusion.
     """

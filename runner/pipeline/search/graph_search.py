@@ -23,22 +23,22 @@ from runner.engine.codecs import Columns, NamedArraysCodec, Parts, SinglePart
 from runner.engine.stage import AnyStage, ServerRequests, Stage, StageGroup, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus import sub_corpora
-from runner.pipeline.corpus.checked_arrays import Embedded, validate_arrays, validate_vectors
+from runner.pipeline.corpus.checked_arrays import EmbeddedTexts, validate_arrays, validate_vectors
 from runner.pipeline.corpus.chunk_facts import GRAPH, DistinctFacts, LLMFacts, fact_counts
 from runner.pipeline.corpus.chunk_vectors import (
     Vectors,
-    chunk_vectors,
-    embedded_in_blocks,
-    fitted_embedder,
+    build_fitted_embedder,
+    embed_all_blocks,
+    embed_in_blocks,
     name_blocks,
 )
 from runner.pipeline.corpus.corpus_terms import CorpusTerms
-from runner.pipeline.corpus.loaded_data import Data
+from runner.pipeline.corpus.loaded_data import DatasetStages
 from runner.pipeline.corpus.reply_counts import ReplyCounts
-from runner.pipeline.corpus.server_requests import embedding_requests, unreceived_texts
+from runner.pipeline.corpus.server_requests import embedding_requests, texts_to_request
 from runner.pipeline.corpus.step_reports import LINE, StepReport
 from runner.pipeline.corpus.sub_corpora import ALL, Rows, SearchedCorpora, SubCorpora
-from runner.pipeline.corpus.text_passages import ChunkPassages, QueryPassages, corpus_terms, query_terms
+from runner.pipeline.corpus.text_passages import ChunkPassages, QueryPassages, build_corpus_terms, build_query_terms
 from runner.pipeline.search.checked_hits import validate_hits
 from runner.pipeline.search.dense_search import QueryVectors, require_equal_dimensions
 from runner.pipeline.search.searching import Search
@@ -78,7 +78,7 @@ class FactVectors(Stage[Vectors], kind="fact_vectors", display_name="vectors of 
         """Return the requests for all texts. None before the facts are stored, because their number is unknown."""
         if not isinstance(self.embedder, AsksInBatches) or not run.is_cached(self.texts.table):
             return None
-        texts = unreceived_texts(self.embedder, self.texts.read(run).texts, run.received, are_queries=False)
+        texts = texts_to_request(self.embedder, self.texts.read(run).texts, run.received, are_queries=False)
         return embedding_requests(self.embedder, [texts], getattr(self.embedder, "passage_prefix", ""))
 
     def make(self, run: Run) -> Vectors:
@@ -87,12 +87,12 @@ class FactVectors(Stage[Vectors], kind="fact_vectors", display_name="vectors of 
         blocks = list(name_blocks(self.embedder, len(texts)))
         if len(blocks) < 2:
             return self._embed(texts, state)
-        return embedded_in_blocks(
+        return embed_in_blocks(
             run, self.embedder, blocks, lambda rows: self._embed(sub_corpora.rows(texts, rows), state)
         )
 
     def _embed(self, texts: Passages, state: EmbedderState) -> Vectors:
-        kind = Embedded.PHRASES if self.texts.are_phrases else Embedded.FACTS
+        kind = EmbeddedTexts.PHRASES if self.texts.are_phrases else EmbeddedTexts.FACTS
         return validate_vectors(self.embedder.embed_chunks(texts, state), len(texts), self.embedder, texts=kind)
 
 
@@ -206,26 +206,28 @@ def _line(facts: Mapping[str, Json], graph_counts: Mapping[str, int]) -> str:
     return f"graph: {', '.join([about, *counts, without])}; it took {count(facts['n_requests'], 'request')}{tokens}"
 
 
-def graph_hits(arm: GraphArm, data: Data, chunks: Stage[Spans], queries: Stage[Queries], depth: int) -> GraphHits:
-    """Return the ranking of an arm that searches a graph of facts."""
+def build_graph_search(
+    arm: GraphArm, data: DatasetStages, chunks: Stage[Spans], queries: Stage[Queries], depth: int
+) -> GraphHits:
+    """Return the stage that searches a graph of facts for an arm."""
     embedder = arm.embedder
-    vectors = chunk_vectors(embedder, data, chunks)
+    vectors = embed_all_blocks(embedder, data, chunks)
     built = _built_graph(arm, data, chunks)
     facts = FactVectors(embedder, replace(built.phrases.texts, are_phrases=False), vectors.state)
-    passages = QueryPassages(queries, query_terms(embedder.tokenizer, queries, data))
+    passages = QueryPassages(queries, build_query_terms(embedder.tokenizer, queries, data))
     query_vectors = QueryVectors(embedder, passages, vectors.state)
     searched = sub_corpora.add_query_rows(built.corpora, queries, data.samples)
     return GraphHits(depth, arm.graph, built, facts, vectors, query_vectors, searched)
 
 
-def _built_graph(arm: GraphArm, data: Data, chunks: Stage[Spans]) -> FactGraph:
+def _built_graph(arm: GraphArm, data: DatasetStages, chunks: Stage[Spans]) -> FactGraph:
     table = DistinctFacts(LLMFacts(arm.extractor, ChunkPassages(data.corpus, chunks), data.n_documents))
-    texts = FactTexts(table, are_phrases=True, terms=corpus_terms(arm.embedder.tokenizer, data))
-    phrases = FactVectors(arm.embedder, texts, fitted_embedder(arm.embedder, data))
-    return FactGraph(arm.graph.as_built, table, phrases, sub_corpora.sub_corpora(data, chunks))
+    texts = FactTexts(table, are_phrases=True, terms=build_corpus_terms(arm.embedder.tokenizer, data))
+    phrases = FactVectors(arm.embedder, texts, build_fitted_embedder(arm.embedder, data))
+    return FactGraph(arm.graph.as_built, table, phrases, sub_corpora.split_corpus(data, chunks))
 
 
-def graph_reports(retriever: Retriever, data: Data, chunks: Stage[Spans]) -> tuple[GraphReport, ...]:
+def graph_reports(retriever: Retriever, data: DatasetStages, chunks: Stage[Spans]) -> tuple[GraphReport, ...]:
     """Return the report of the graphs of a retriever, if it searches any."""
     built = [_built_graph(arm, data, chunks) for arm in retriever.arms if isinstance(arm, GraphArm)]
     graphs = tuple({graph.key: graph for graph in built}.values())

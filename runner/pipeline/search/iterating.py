@@ -24,17 +24,17 @@ from components.json_value import Json
 from components.protocols import AnyIteration, IterativeSearch, Retriever
 from components.records import Documents, Hits, NextSearch, Passage, Queries, Sample, SearchTrail, Spans, SpanTexts
 from components.text.ranking import drop_hits, empty_hits, hits_in_order
-from runner.engine.broken_contracts import broken_contract
+from runner.engine.broken_contracts import contract_error
 from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, StageGroup, Work
 from runner.engine.stage_run import Run
-from runner.pipeline.corpus.cell_texts import Texts
+from runner.pipeline.corpus.cell_texts import CorpusStages
 from runner.pipeline.corpus.listed_documents import ListedDocuments
 from runner.pipeline.corpus.loaded_data import Samples
-from runner.pipeline.corpus.original_places import ranking_in_original
+from runner.pipeline.corpus.original_places import map_ranking_to_original
 from runner.pipeline.corpus.reply_counts import ReplyCounts, model_problems, reply_counts, step_counts
 from runner.pipeline.corpus.step_reports import LINE, StepReport
-from runner.pipeline.search.existing_index import index_arm
+from runner.pipeline.search.existing_index import find_index_arm
 from runner.pipeline.search.hit_columns import build_spans, hit_table
 
 PURPOSE = "next search"
@@ -110,9 +110,9 @@ class NextSearches(
         decided = self.iteration.decide(trails, ask) if trails else []
         if not isinstance(decided, list) or not all(map(_is_valid, decided)):
             what = "returned something other than a list of NextSearch with texts, one per trail"
-            raise broken_contract(self.iteration, what)
+            raise contract_error(self.iteration, what)
         if len(decided) != len(trails):
-            raise broken_contract(
+            raise contract_error(
                 self.iteration, f"returned {len(decided)} searches for {len(trails)} samples, expected one per sample"
             )
         decision_by_row = dict(zip(rows, decided, strict=True))
@@ -228,9 +228,9 @@ class IteratedSearch:
     report: "IterationReport"
 
 
-def iterated_search(
+def build_iterated_search(
     iteration: IterativeSearch,
-    texts: Texts,
+    texts: CorpusStages,
     depth: int,
     first_hits: Stage[Hits],
     search: Callable[[Stage[Queries]], Stage[Hits]],
@@ -254,7 +254,7 @@ def iterated_search(
         searches.append(SearchHits(search(decided[-1]), decided[-1]))
         read_hits.append(texts.chunked.hits_to_read(searches[-1]))
         new.append(NewHits(read_hits[-1], tuple(new), iteration.n_passages))
-    places = tuple(NewHitSpans(*ranking_in_original(texts.refined, texts.chunks, hits)) for hits in new)
+    places = tuple(NewHitSpans(*map_ranking_to_original(texts.refined, texts.chunks, hits)) for hits in new)
     report = IterationReport(data.samples, ListedDocuments(texts.original), copies, places, tuple(decided))
     return IteratedSearch(
         MergedHits(tuple(read_hits), depth), tuple(decided), tuple(map(SearchRanking, searches)), report
@@ -362,7 +362,7 @@ def iteration_problems(iteration: AnyIteration, retriever: Retriever) -> list[st
     if not isinstance(iteration, IterativeSearch):
         return []
     problems = model_problems(ITERATIVE, "the next search", [iteration.llm])
-    if index_arm(retriever):
+    if find_index_arm(retriever):
         problems.append(
             f"iterative: got {type(iteration).__name__} with a retriever of an existing index, which is searched "
             "once, expected iterative=none, or a retriever that searches the corpus, such as retriever=hybrid"

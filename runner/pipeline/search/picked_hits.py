@@ -2,7 +2,7 @@
 
 from components.protocols import PickingArm
 from components.records import Documents, Hits, Spans
-from runner.engine.broken_contracts import broken_contract
+from runner.engine.broken_contracts import contract_error
 from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
@@ -26,7 +26,7 @@ class PickedHits(Stage[Hits], kind="picked_hits", version=2, work=Work.PER_QUERY
         samples, documents, chunks = run.read(self.samples).samples, run.read(self.corpus), run.read(self.chunks)
         hits = validate_hits(self.arm.pick(samples, documents, chunks, self.n), len(samples), len(chunks), self.arm)
         if hits.chunk.shape[1] > self.n and (hits.chunk[:, self.n :] >= 0).any():
-            raise broken_contract(
+            raise contract_error(
                 self.arm, f"picked {hits.chunk.shape[1]} chunks for a sample, expected at most {self.n}"
             )
         return hits

@@ -6,7 +6,7 @@ import numpy as np
 
 from components.protocols import QueryVariant
 from components.records import Queries
-from runner.engine.broken_contracts import broken_contract
+from runner.engine.broken_contracts import contract_error
 from runner.engine.codecs import Parts
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
@@ -44,7 +44,7 @@ def join_queries(variant: object, texts: Sequence[Sequence[str]], n_samples: int
     not a string.
     """
     if problem := _problem(texts, n_samples):
-        raise broken_contract(variant, problem)
+        raise contract_error(variant, problem)
     n_queries = [len(queries) for queries in texts]
     return Queries(
         [text for queries in texts for text in queries], np.repeat(np.arange(n_samples, dtype=np.int32), n_queries)

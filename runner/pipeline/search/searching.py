@@ -19,9 +19,9 @@ class Search(Stage[Hits]):
         """Return the `depth` best chunks for the chosen queries."""
 
 
-def inputs_of_search(search: Search) -> Iterator[Stage[object]]:
+def iterate_search_inputs(search: Search) -> Iterator[Stage[object]]:
     """Yield the inputs of a search, and recursively the inputs of searches among them."""
     for stage in search.inputs:
         yield stage
         if isinstance(stage, Search):
-            yield from inputs_of_search(stage)
+            yield from iterate_search_inputs(stage)

@@ -18,7 +18,7 @@ from runner.pipeline.corpus.checked_arrays import validate_arrays
 from runner.pipeline.corpus.chunk_stages import chunk_blocks
 from runner.pipeline.corpus.corpus_blocks import DocumentBlock, find_positions, searched_blocks, whole_corpora
 from runner.pipeline.corpus.corpus_terms import BlockTerms, QueryWords
-from runner.pipeline.corpus.loaded_data import Data
+from runner.pipeline.corpus.loaded_data import DatasetStages
 from runner.pipeline.corpus.sub_corpora import ALL, Rows, SearchedCorpora
 from runner.pipeline.corpus.text_passages import BlockPassages
 from runner.pipeline.search.checked_hits import validate_hits
@@ -99,24 +99,24 @@ class SparseHits(Search, kind="sparse_hits", version=3, work=Work.PER_QUERY):
             part_queries = sub_corpora.rows(queries, part.queries)
             hits = self.index.search(blocks, part_queries, depth)
             part_hits.append(validate_hits(hits, len(part_queries), len(chunks), self.index))
-        return sub_corpora.merge_shifted(part_hits, parts, len(queries))
+        return sub_corpora.join_hits(part_hits, parts, len(queries))
 
 
-ALARM = "max_share_without_hits"
+MAX_SHARE_FIELD = "max_share_without_hits"
 """Field of an index that makes a search fail if many queries find nothing. A few queries may find nothing."""
 
 
-def without_alarm(index: SparseIndex) -> SparseIndex:
+def without_hit_check(index: SparseIndex) -> SparseIndex:
     """Return an index with the same hits that does not fail if many queries have none."""
-    has_alarm = any(field.name == ALARM for field in fields(index))  # type: ignore[arg-type]  # a dataclass
-    return replace(index, **{ALARM: 1.0}) if has_alarm else index  # type: ignore[type-var]  # a dataclass
+    has_alarm = any(field.name == MAX_SHARE_FIELD for field in fields(index))  # type: ignore[arg-type]  # a dataclass
+    return replace(index, **{MAX_SHARE_FIELD: 1.0}) if has_alarm else index  # type: ignore[type-var]  # a dataclass
 
 
-def sparse_hits(
-    index: SparseIndex, data: Data, chunks: Stage[Spans], queries: Stage[Queries], depth: int
+def build_sparse_search(
+    index: SparseIndex, data: DatasetStages, chunks: Stage[Spans], queries: Stage[Queries], depth: int
 ) -> SparseHits:
-    """Return the ranking by an index of terms."""
-    corpora = sub_corpora.add_query_rows(sub_corpora.sub_corpora(data, chunks), queries, data.samples)
+    """Return the stage that searches an index of terms."""
+    corpora = sub_corpora.add_query_rows(sub_corpora.split_corpus(data, chunks), queries, data.samples)
     parts = searched_blocks(data) if index.is_blockwise else whole_corpora(data)
     blocks = tuple(_indexed_blocks(index, chunks, part) for part in parts)
     words = QueryWords(index.tokenizer, queries)

@@ -15,7 +15,7 @@ from components.secrets.known import find_variable
 from components.secrets.names import KEY_SHAPE
 from runner.engine.file_operations import exchange, link_or_copy
 from runner.engine.plugins.plugin_loading import ensure_loaded, find_loaded
-from runner.engine.plugins.snapshot import Snapshot, find_places
+from runner.engine.plugins.snapshot import Snapshot, find_package_paths
 from runner.engine.store import Store
 from runner.engine.store.unfinished_exports import UnfinishedExport, exports_beside
 from runner.results import open_samples
@@ -156,14 +156,14 @@ def _copy_code(plugins: Sequence[str], folder: Path) -> None:
         shutil.copytree(root / name, folder / name, ignore=_LEFT_OUT_OF_OURS)
     ensure_loaded(plugins)
     for name, known in _snapshots(plugins).items():
-        places = [place.absolute() for place in find_places(name)]
+        places = [place.absolute() for place in find_package_paths(name)]
         if not places:
             raise DataError(f"run.plugins: {name} has no files to copy, expected a package or a module in a file")
         # an installed package may have a folder of another name
         copies = {place: folder / name for place in places if place.is_dir()} | {
             place.parent: folder for place in places
         }
-        for file in known.files_of(name).values():
+        for file in known.package_files(name).values():
             path = Path(os.path.normpath(file.path))
             above = next((each for each in copies if path.is_relative_to(each)), None)
             if above is None:
@@ -183,7 +183,7 @@ def _snapshots(plugins: Sequence[str]) -> dict[str, Snapshot]:
 def _warn_of_edits(plugins: Sequence[str], started: str) -> None:
     """Warn of code that was written after the sweep began: the sweep may have run earlier code."""
     start_ns = datetime.fromisoformat(started).timestamp() * 1e9
-    files = [file for name, known in _snapshots(plugins).items() for file in known.files_of(name).values()]
+    files = [file for name, known in _snapshots(plugins).items() for file in known.package_files(name).values()]
     # a copied file may keep an old time of modification, but not of its last change of any kind
     changed_ns = {file.path: max(file.modified_ns, Path(file.path).stat().st_ctime_ns) for file in files}
     if edited := sorted(path for path, at_ns in changed_ns.items() if at_ns > start_ns):

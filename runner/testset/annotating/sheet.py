@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from components.datasets.json_fields import as_list, as_record, required_text
-from components.datasets.reading import BYTE_ORDER_MARK, read_bytes, read_value
+from components.datasets.reading import BYTE_ORDER_MARK, parse_user_json, read_bytes
 from components.datasets.spreadsheets import table_rows, texts_in
 from components.errors import DataError
 from components.records import Evidence, Sample
@@ -166,7 +166,7 @@ def _marks(cell: str, texts: Mapping[str, str]) -> tuple[list[Mark], list[str]]:
     marks: list[Mark] = []
     wrong = []
     try:
-        units = [as_record(unit, "gold") for unit in as_list(read_value(cell or "[]"), "gold")]
+        units = [as_record(unit, "gold") for unit in as_list(parse_user_json(cell or "[]"), "gold")]
         for unit in units:
             name, text = (required_text(unit, field, "gold") for field in ("document", "text"))
             document, start, end = texts.get(name, ""), unit.get("start"), unit.get("end")

@@ -15,7 +15,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from components.datasets.beir_files import CORPUS, QUERIES
-from components.datasets.named_sets import BY_HAND, MANIFEST, NAMED_SETS, NamedSet, Pin, data_folder, fetched_folder
+from components.datasets.named_sets import BY_HAND, MANIFEST, NAMED_SETS, NamedSet, Pin, data_folder, fetch_folder
 from components.errors import DataError
 from components.json_value import Json
 from components.limits import expected_one_of
@@ -45,7 +45,7 @@ def fetch(name: str, source: Path | None, report: Report) -> Path:
     named = NAMED_SETS[name]
     base = data_folder() / name
     with _lock(base):
-        if folder := fetched_folder(named):
+        if folder := fetch_folder(named):
             _check_unchanged(folder)
             report(f"{name}: already in {folder}; its files match {MANIFEST}")
             return folder

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from components.json_value import Json
-from components.openai_server.limiter import Tokens, n_tokens_at_most
+from components.openai_server.limiter import Tokens, estimate_max_tokens
 from components.protocols import LLM
 from components.records import Documents, Evidence, Turn
 from components.testset.protocols import DraftGate, Task
@@ -178,7 +178,7 @@ class _Sizes:
         return round(n_pieces * min(longest, self._mean_characters) * self._bytes_of_character)
 
     def _bound(self, llm: LLM, n_bytes: int, n_requests: int) -> RequestEstimate:
-        each = Tokens(n_tokens_at_most(n_bytes), int(getattr(llm, "max_new_tokens", 0)))
+        each = Tokens(estimate_max_tokens(n_bytes), int(getattr(llm, "max_new_tokens", 0)))
         tokens = Tokens(each.n_prompt * n_requests, each.n_completion * n_requests)
         price = model_price(llm, self._settings.prices)
         return RequestEstimate(n_requests, tokens, price.cost(tokens.n_prompt, tokens.n_completion) if price else None)

@@ -21,8 +21,8 @@ from runner.console.display import (
     detectable_text,
     escape_control,
     make_console,
+    print_error,
     say,
-    say_error,
     significant_digits,
     table_cell,
 )
@@ -85,7 +85,7 @@ def test_console_applies_only_known_styles() -> None:
 def test_terminal_escapes_control_characters(text: str, expected: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert escape_control(text) == expected
     assert render(text, soft_wrap=True) == expected.expandtabs(8)
-    say_error(text)
+    print_error(text)
     assert capsys.readouterr().err == f"{expected}\n"
 
 
@@ -134,7 +134,7 @@ def test_closed_terminal_does_not_end_the_command(monkeypatch: pytest.MonkeyPatc
         bars.stop()
     assert console.quiet
     monkeypatch.setattr(sys, "stderr", _Closed())
-    say_error("an error")
+    print_error("an error")
 
 
 def test_character_that_the_encoding_lacks_is_escaped() -> None:

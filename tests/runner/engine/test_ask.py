@@ -16,7 +16,7 @@ from components.errors import ComponentError
 from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, Kind, Message, Passage, Request, Sample
 from runner.engine import ask
-from runner.engine.ask import Asker, CachedReplies, replies_key, request_keys
+from runner.engine.ask import Asker, CachedReplies, compute_replies_key, request_keys
 from runner.engine.store import Store
 
 
@@ -121,7 +121,7 @@ class TestReplyKeys:
 
     def test_reply_stores_differ_by_model_and_purpose(self) -> None:
         keys = {
-            replies_key(model, purpose)
+            compute_replies_key(model, purpose)
             for model in (CountingModel(), CountingModel(temperature=0.7), Baseline())
             for purpose in ("answers", "judge accuracy")
         }

@@ -7,7 +7,7 @@ import pytest
 from runner.engine.executors import contexts, processes
 from runner.engine.executors.processes import Processes
 from runner.engine.executors.protocol import StartPriority
-from runner.engine.executors.resources import ByKind
+from runner.engine.executors.resources import ResourcesByKind
 from runner.engine.plan import make_plan
 from runner.engine.schedule import ignore_progress, run_stages
 from runner.engine.stage import AnyStage, Resources
@@ -64,7 +64,7 @@ def test_last_retry_of_a_stage_with_dead_workers_runs_alone(tmp_path: Path) -> N
 
 def test_executor_resources_override_the_resources_of_a_stage_kind(tmp_path: Path) -> None:
     stages: list[AnyStage] = [Greedy(0, str(tmp_path)), Greedy(1, str(tmp_path)), Timed(0, str(tmp_path))]
-    given: list[tuple[ByKind, bool]] = [({}, False), ({"greedy": Resources(cpus=1)}, True)]
+    given: list[tuple[ResourcesByKind, bool]] = [({}, False), ({"greedy": Resources(cpus=1)}, True)]
     for resources, has_room in given:
         workers = Processes(resources).start(
             {stage.key: stage for stage in stages}, Store(tmp_path), None, 2, ignore_progress, tmp_path

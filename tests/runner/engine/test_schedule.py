@@ -10,7 +10,7 @@ from components.errors import BudgetReached
 from components.openai_server.limiter import Limiter
 from runner.engine.executors.protocol import Executor, LostStage, Stages, StartPriority, Watch, Workers
 from runner.engine.outcome import StageRun
-from runner.engine.schedule import GIVEN_UP, PersistentWorkers, run_stages, running
+from runner.engine.schedule import GIVEN_UP, PersistentWorkers, run_stages, start_schedule
 from runner.engine.stage import AnyStage
 from runner.engine.steering import Steering
 from runner.engine.store import Store
@@ -176,7 +176,7 @@ class TestEnds:
 
     def test_workers_end_with_the_context_even_without_a_consumer(self, store: Store) -> None:
         workers = Scripted()
-        with running(diamond(), store, Given(workers)):
+        with start_schedule(diamond(), store, Given(workers)):
             assert not workers.is_stopped
         assert workers.is_stopped
 

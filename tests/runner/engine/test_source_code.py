@@ -14,7 +14,7 @@ import pytest
 from components.errors import ComponentError
 from components.protocols import AnswersFrom
 from components.rerankers.none import NoReranker
-from runner.engine.ask import replies_key
+from runner.engine.ask import compute_replies_key
 from runner.engine.identity import describe, hash_description
 from runner.engine.plugins.plugin_loading import allow_edits, load_plugins
 from runner.engine.source_code import has_code, hash_code, model_code, package_code
@@ -182,23 +182,23 @@ def test_single_module_depends_only_on_its_own_file(folder: Path, load: Load) ->
 class TestReplies:
     @pytest.mark.parametrize("edited", REACHED)
     def test_edit_of_reachable_model_code_changes_the_replies_key(self, edited: str, folder: Path, load: Load) -> None:
-        before = replies_key(load("edited_package.part")(), "answers")
+        before = compute_replies_key(load("edited_package.part")(), "answers")
         edit(folder / edited)
-        assert replies_key(load("edited_package.part")(), "answers") != before
+        assert compute_replies_key(load("edited_package.part")(), "answers") != before
 
     @pytest.mark.parametrize("edited", ["edited_package/unrelated.py", "elsewhere/linked/__init__.py"])
     def test_edit_outside_the_model_code_keeps_cached_replies(self, edited: str, folder: Path, load: Load) -> None:
-        before = replies_key(load("edited_package.part")(), "answers")
+        before = compute_replies_key(load("edited_package.part")(), "answers")
         edit(folder / edited)
-        assert replies_key(load("edited_package.part")(), "answers") == before
+        assert compute_replies_key(load("edited_package.part")(), "answers") == before
 
     @pytest.mark.parametrize("edited", [*REACHED, "edited_package/unrelated.py"])
     def test_baseline_replies_depend_on_the_whole_package(self, edited: str, folder: Path, load: Load) -> None:
         baseline = load("edited_package.part", "Baseline")()
         assert baseline.answers_from is not AnswersFrom.MESSAGES
-        before = replies_key(baseline, "answers")
+        before = compute_replies_key(baseline, "answers")
         edit(folder / edited)
-        assert replies_key(load("edited_package.part", "Baseline")(), "answers") != before
+        assert compute_replies_key(load("edited_package.part", "Baseline")(), "answers") != before
 
     @pytest.mark.parametrize(
         "line",
@@ -211,9 +211,9 @@ class TestReplies:
     )
     def test_computed_imports_make_the_whole_package_count(self, line: str, folder: Path, load: Load) -> None:
         (folder / "edited_package" / "constants.py").write_text(f"def read():\n    {line}\n")
-        before = replies_key(load("edited_package.part")(), "answers")
+        before = compute_replies_key(load("edited_package.part")(), "answers")
         edit(folder / "edited_package" / "unrelated.py")
-        assert replies_key(load("edited_package.part")(), "answers") != before
+        assert compute_replies_key(load("edited_package.part")(), "answers") != before
 
     def test_docstring_that_may_be_a_prompt_counts(self, folder: Path, load: Load) -> None:
         """Code that reads no docstring keeps its replies if the docstring of a module without statements changes."""
@@ -223,7 +223,7 @@ class TestReplies:
             constants.write_text(f"{line}\n")
             for text in ("Answer briefly.", "Answer at length."):
                 prompt.write_text(f'"""{text}"""\n')
-                keys.append(replies_key(load("edited_package.part")(), "answers"))
+                keys.append(compute_replies_key(load("edited_package.part")(), "answers"))
         assert keys[0] == keys[1]
         assert len(set(keys)) == 3
 

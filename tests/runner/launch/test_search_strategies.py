@@ -11,7 +11,7 @@ from benchmarks.search import share_needed
 from components.errors import MissingExtraError
 from runner.launch import search_strategies
 from runner.launch.search_strategies import AxisShape, Point, Scores, make_strategy
-from runner.pipeline.search_settings import SearchSettings, Strategy
+from runner.pipeline.search_settings import SpaceSearchSettings, Strategy
 
 SHAPES = (AxisShape(7, is_ordered=True), AxisShape(3), AxisShape(5, is_model=True), AxisShape(40, is_ordered=True))
 SIZE = prod(shape.size for shape in SHAPES)
@@ -32,7 +32,7 @@ def proposed(
     n_objectives: int = 1,
 ) -> list[Point]:
     """Returns the first distinct points that a strategy proposes."""
-    proposals = make_strategy(shapes, SearchSettings(strategy, seed=seed), n_objectives)
+    proposals = make_strategy(shapes, SpaceSearchSettings(strategy, seed=seed), n_objectives)
     points, seen = next(proposals), dict[Point, None]()
     while len(seen) < n_points:
         seen |= dict.fromkeys(points)
@@ -109,8 +109,8 @@ class TestTpe:
     def test_missing_optuna_names_the_extra(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "optuna", None)
         with pytest.raises(MissingExtraError, match=r"search=tpe needs the package 'optuna'.*search"):
-            make_strategy(SHAPES, SearchSettings(Strategy.TPE))
-        assert make_strategy(SHAPES, SearchSettings(Strategy.GREEDY)), "needs no package"
+            make_strategy(SHAPES, SpaceSearchSettings(Strategy.TPE))
+        assert make_strategy(SHAPES, SpaceSearchSettings(Strategy.GREEDY)), "needs no package"
 
 
 @pytest.mark.parametrize("strategy", EVERY)
@@ -131,13 +131,16 @@ def test_optuna_is_not_imported_without_its_strategy() -> None:
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        (SearchSettings(Strategy.TPE, n_cells=0), "n_cells: got 0, expected at least 1"),
-        (SearchSettings(Strategy.TPE, batch=0), "batch: got 0, expected at least 1"),
-        (SearchSettings(Strategy.TPE, seed=-1), "seed: got -1"),
-        (SearchSettings(Strategy.TPE, objectives=("em", "em")), "expected each of them once"),
-        (SearchSettings(Strategy.GREEDY, objectives=("em", "cost")), "search=greedy takes the best value of an axis"),
+        (SpaceSearchSettings(Strategy.TPE, n_cells=0), "n_cells: got 0, expected at least 1"),
+        (SpaceSearchSettings(Strategy.TPE, batch=0), "batch: got 0, expected at least 1"),
+        (SpaceSearchSettings(Strategy.TPE, seed=-1), "seed: got -1"),
+        (SpaceSearchSettings(Strategy.TPE, objectives=("em", "em")), "expected each of them once"),
+        (
+            SpaceSearchSettings(Strategy.GREEDY, objectives=("em", "cost")),
+            "search=greedy takes the best value of an axis",
+        ),
     ],
 )
-def test_searches_reject_invalid_settings(settings: SearchSettings, why: str) -> None:
+def test_searches_reject_invalid_settings(settings: SpaceSearchSettings, why: str) -> None:
     assert why in "".join(settings.check())
-    assert not SearchSettings(Strategy.TPE, objectives=("em", "cost")).check()
+    assert not SpaceSearchSettings(Strategy.TPE, objectives=("em", "cost")).check()

@@ -63,9 +63,9 @@ def test_running_stage_is_measured_from_its_first_report() -> None:
     left = TimeLeft([FakeStage("a", "answers"), FakeStage("b", "answers")], now=0.0)
     left.update("a", 0.5, 10.0)  # half of the replies were stored
     left.update("a", 0.52, 12.0)
-    assert left.seconds_of_stage("a") is None
+    assert left.stage_seconds_left("a") is None
     left.update("a", 0.75, 35.0)
-    assert left.seconds_of_stage("a") == pytest.approx(25.0)
+    assert left.stage_seconds_left("a") == pytest.approx(25.0)
     assert left.seconds_of_sweep(35.0) == pytest.approx(
         125.0 * 35 / 25
     )  # the pace since the start, which loaded a model
@@ -94,7 +94,7 @@ def test_stages_outside_the_plan_are_ignored() -> None:
     left = TimeLeft([FakeStage("a", "stage")], now=0.0)
     left.update("z", 0.5, 5.0)
     left.record_end("z", 5.0)
-    assert left.seconds_of_stage("z") is None
+    assert left.stage_seconds_left("z") is None
     assert left.seconds_of_sweep(60.0) is None
 
 

@@ -11,7 +11,7 @@ from components.metrics.interval import Column, Intervals
 from components.metrics.length import Length
 from components.records import Evidence, Kind, Sample, ScoreState
 from components.subsets import list_subsets
-from runner.pipeline.scoring.aggregate import Scored, aggregate, rows_by_subset
+from runner.pipeline.scoring.aggregate import ScoredMetric, aggregate, rows_by_subset
 
 INTERVAL = Intervals(n_resamples=200)
 
@@ -30,8 +30,8 @@ SAMPLES = [
 ]
 
 
-def scored(*outcomes: float | ScoreState) -> dict[str, Scored]:
-    return {"length": Scored(Length(), mean_scores(outcomes))}
+def scored(*outcomes: float | ScoreState) -> dict[str, ScoredMetric]:
+    return {"length": ScoredMetric(Length(), mean_scores(outcomes))}
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_subset_interval_equals_the_interval_of_its_samples() -> None:
 def test_interval_method_depends_on_whether_a_metric_is_a_share() -> None:
     found = aggregate(scored(*[0.0] * 6), SAMPLES, INTERVAL)["overall"]["length"]
     assert (found["method"], found["ci_high"]) == ("t", 0.0)
-    share = {"em": Scored(ExactMatch(), mean_scores([0.0] * 6))}
+    share = {"em": ScoredMetric(ExactMatch(), mean_scores([0.0] * 6))}
     assert aggregate(share, SAMPLES, INTERVAL)["overall"]["em"]["method"] == "wilson"
 
 
@@ -118,8 +118,8 @@ def test_subset_of_one_sample_has_no_interval() -> None:
 def test_metrics_are_aggregated_independently() -> None:
     random = np.random.default_rng(0)
     one, other = mean_scores(random.random(6).tolist()), mean_scores(random.random(6).tolist())
-    together = aggregate({"a": Scored(Length(), one), "b": Scored(Length(), other)}, SAMPLES, INTERVAL)
-    alone = aggregate({"b": Scored(Length(), other)}, SAMPLES, INTERVAL)
+    together = aggregate({"a": ScoredMetric(Length(), one), "b": ScoredMetric(Length(), other)}, SAMPLES, INTERVAL)
+    alone = aggregate({"b": ScoredMetric(Length(), other)}, SAMPLES, INTERVAL)
     assert {subset: values["b"] for subset, values in together.items()} == {
         subset: values["b"] for subset, values in alone.items()
     }
@@ -142,7 +142,7 @@ class TestMatrix:
         samples = [sample(i, "finance", f"topic{i % 6}", f"task{i // 6 % 4}") for i in range(72)]
         hard = [0.2 + 0.1 * (i % 6) for i in range(72)]
         return aggregate(
-            {name: Scored(ExactMatch(), mean_scores(random.binomial(1, hard).tolist()))}, samples, INTERVAL
+            {name: ScoredMetric(ExactMatch(), mean_scores(random.binomial(1, hard).tolist()))}, samples, INTERVAL
         )
 
     def test_pooled_values_shrink_and_have_intervals_at_three_samples(self) -> None:
@@ -214,7 +214,7 @@ def test_combine_that_changes_its_input_does_not_affect_intervals() -> None:
     samples = [sample(i, "read" if i % 2 else "write") for i in range(12)]
     lengths = mean_scores([float(i * i) for i in range(12)])
     plain, in_place = (
-        aggregate({"length": Scored(metric, lengths)}, samples, Intervals()) for metric in (Length(), InPlace())
+        aggregate({"length": ScoredMetric(metric, lengths)}, samples, Intervals()) for metric in (Length(), InPlace())
     )
     assert in_place == plain
 
@@ -222,7 +222,7 @@ def test_combine_that_changes_its_input_does_not_affect_intervals() -> None:
 def test_masked_metric_value_becomes_none() -> None:
     samples = [sample(i, "read" if i else "write") for i in range(12)]
     lengths = mean_scores([float(i) for i in range(12)])
-    metrics = aggregate({"length": Scored(Masked(), lengths)}, samples, Intervals())
+    metrics = aggregate({"length": ScoredMetric(Masked(), lengths)}, samples, Intervals())
     assert metrics["read"]["length"]["value"] == 6
     assert metrics["write"]["length"]["value"] is None
 
@@ -244,7 +244,7 @@ class Undefined(Broken):
 
 @pytest.mark.parametrize("metric", [Broken(), Undefined()])
 def test_non_numeric_combined_value_is_rejected(metric: Broken) -> None:
-    broken = {"length": Scored(metric, mean_scores([1.0, 2.0, *[ScoreState.FAILED] * 4]))}
+    broken = {"length": ScoredMetric(metric, mean_scores([1.0, 2.0, *[ScoreState.FAILED] * 4]))}
     wanted = (
         f"{type(metric).__name__}.combine: got .* for length from the scores of 2 samples, expected a finite number"
     )

@@ -4,7 +4,7 @@ import pytest
 
 from components.llms.scripted import Scripted
 from components.records import Answer, AnswerState
-from runner.engine.ask import replies_key
+from runner.engine.ask import compute_replies_key
 from runner.pipeline.planned_cells import SweepPlan
 from tests.runner.sweeping import plan_small, run_small, store_of
 
@@ -112,7 +112,7 @@ class TestRequests:
         assert run_small(tmp_path, self.SCRIPTED) == 0
         forget(tmp_path, "answers", "result")
         (file,) = (store_of(tmp_path).root / "replies").glob("*/*.jsonl")
-        assert file.parent.name == replies_key(Scripted(), "answers")
+        assert file.parent.name == compute_replies_key(Scripted(), "answers")
         file.unlink()
         replies = store_of(tmp_path).replies(file.parent.name)
         replies.add("a", Answer("a", AnswerState.ERROR, error="no"))

@@ -10,7 +10,7 @@ from components.filters.none import NoFilter
 from components.means import combine_mean, mean_scores
 from components.metrics.interval import Intervals
 from components.records import AllowedDocuments, Kind, Sample, Scores, ScoreState
-from runner.pipeline.corpus.checked_arrays import Embedded, validate_arrays, validate_scores, validate_vectors
+from runner.pipeline.corpus.checked_arrays import EmbeddedTexts, validate_arrays, validate_scores, validate_vectors
 from runner.pipeline.scoring.score_stages import scoring
 from runner.pipeline.search.checked_hits import validate_allowed
 from runner.pipeline.search.query_stages import join_queries
@@ -148,11 +148,11 @@ def test_zero_vectors_are_counted_in_a_warning(caplog: pytest.LogCaptureFixture)
     assert "Mine: 2 of 3 chunks have a zero vector" in caplog.text
     assert "a dense search never finds them" in caplog.text
     caplog.clear()
-    validate_vectors([[0.0, 1.0], [0.0, 0.0]], 2, Mine(), texts=Embedded.QUERIES)
+    validate_vectors([[0.0, 1.0], [0.0, 0.0]], 2, Mine(), texts=EmbeddedTexts.QUERIES)
     assert "Mine: 1 of 2 queries have a zero vector" in caplog.text
     assert "a dense search finds nothing for them" in caplog.text
     caplog.clear()
-    validate_vectors([[0.0], [0.0]], 2, Mine(), texts=Embedded.PHRASES)
+    validate_vectors([[0.0], [0.0]], 2, Mine(), texts=EmbeddedTexts.PHRASES)
     assert "Mine: 2 of 2 phrases have a zero vector" in caplog.text
     assert "they have no synonyms" in caplog.text
     caplog.clear()

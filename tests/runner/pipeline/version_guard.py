@@ -27,7 +27,7 @@ import runner.pipeline
 from runner.engine.identity import hash_description
 from runner.engine.stage import Stage
 from runner.engine.store import Store
-from runner.pipeline.race_blocks import select_block
+from runner.pipeline.race_blocks import select_round
 from tests.runner.pipeline.fixed import CELLS, fixed_cell, graph_in, run_all
 
 TABLE = Path(__file__).with_name("versions.json")
@@ -80,7 +80,7 @@ def _computed(store: Store, names: Collection[str]) -> dict[str, Row]:
         run_all(store, graph.result)
         for stage in graph.result.upstream():
             found[stage.kind][stage.key] = stage
-        block = select_block(graph.data, (1, 0)).samples  # no cell has this kind: only a race reads blocks of samples
+        block = select_round(graph.data, (1, 0)).samples  # no cell has this kind: only a race reads blocks of samples
         run_all(store, block)
         found[block.kind][block.key] = block
     return {kind: _row(stages, store) for kind, stages in found.items()}

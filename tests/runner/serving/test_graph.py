@@ -14,7 +14,7 @@ from runner.engine.store import Store
 from runner.engine.worker import find_or_make
 from runner.pipeline.cell import Cell
 from runner.pipeline.cell_graph import Graph
-from runner.pipeline.corpus.loaded_data import Data, SampleSet, load_data
+from runner.pipeline.corpus.loaded_data import DatasetStages, SampleSet, load_data
 from runner.serving.cached_stages import CachedStages, StageFiles, needed_stages, read_versions
 from runner.serving.exporting.stored_stages import collect_facts
 from runner.serving.graph import ServedGraph, build_cell, served_graph, without_evaluation
@@ -30,7 +30,7 @@ SEARCHING = [
 ]
 
 
-def facts(data: Data, store: Store) -> Any:
+def facts(data: DatasetStages, store: Store) -> Any:
     content = find_or_make(data.loaded, store).part("content")
     return collect_facts("fixed", content, data.parts.partition, find_or_make(data.parts.partition, store))
 

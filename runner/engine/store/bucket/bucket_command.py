@@ -9,7 +9,7 @@ from rich.table import Table
 
 from components.errors import StoreError
 from components.limits import expected_one_of
-from runner.console.display import say_error
+from runner.console.display import print_error
 from runner.console.styled_text import count
 from runner.engine.store.bucket.maintenance import BucketMaintenance, BucketResult
 from runner.engine.store.bucket.objects import ObjectInfo, Objects
@@ -77,7 +77,7 @@ def _prune(maintenance: BucketMaintenance, console: Console, options: argparse.N
     results = maintenance.results()
     kinds = {result.kind for result in results} | {"replies"}
     if options.stage and options.stage not in kinds:
-        say_error(f"--stage: got {options.stage!r}{expected_one_of(options.stage, sorted(kinds))}")
+        print_error(f"--stage: got {options.stage!r}{expected_one_of(options.stage, sorted(kinds))}")
         return 2
     cutoff = maintenance.now - timedelta(days=options.older_than_days)
     leased = maintenance.list_leased()

@@ -11,7 +11,7 @@ from pathlib import Path
 from components.errors import StoreError
 from runner.engine.store.bucket.bucket_locks import hold_bucket_lock
 from runner.engine.store.bucket.bucket_writers import BucketWriters, get_or_create_host_id
-from runner.engine.store.bucket.mirrors import SentBlocks, SentReplies
+from runner.engine.store.bucket.mirrors import BlockMirror, ReplyMirror
 from runner.engine.store.bucket.objects import PATIENCE_S, ObjectInfo, Objects
 from runner.engine.store.bucket.packing import large_files, pack, packed_files, read_file_names, unpack
 from runner.engine.store.bucket.paths import (
@@ -61,7 +61,7 @@ class BucketRemote:
         self._damaged: dict[str, str] = {}
         self._partial: frozenset[str] = frozenset()
         self._looked_for_partial = float("-inf")
-        self._mirrors: dict[Path, SentReplies | SentBlocks] = {}
+        self._mirrors: dict[Path, ReplyMirror | BlockMirror] = {}
 
     def __reduce__(self) -> tuple[Callable[..., "BucketRemote"], tuple[str, Path, float, float]]:
         """Pickle the constructor arguments. They contain no credentials, which the environment of the other process
@@ -256,13 +256,13 @@ class BucketRemote:
     def reply_mirror(self, folder: Path) -> Mirror:
         if folder not in self._mirrors:
             prefix = f"{REPLIES}/{folder.name}"
-            self._mirrors[folder] = SentReplies(self._objects, self._writers, folder, prefix)
+            self._mirrors[folder] = ReplyMirror(self._objects, self._writers, folder, prefix)
         return self._mirrors[folder]
 
     def pair_score_mirror(self, folder: Path) -> Mirror:
         if folder not in self._mirrors:
             prefix = f"{PAIR_SCORES}/{folder.name}"
-            self._mirrors[folder] = SentBlocks(self._objects, self._writers, folder, prefix)
+            self._mirrors[folder] = BlockMirror(self._objects, self._writers, folder, prefix)
         return self._mirrors[folder]
 
 

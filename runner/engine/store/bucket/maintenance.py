@@ -29,7 +29,7 @@ from runner.engine.store.bucket.paths import (
     result_of_part,
 )
 from runner.engine.store.leases import LeasedResults, join_leases, read_lease
-from runner.engine.store.manifests import NOT_A_MANIFEST
+from runner.engine.store.manifests import MANIFEST_ERRORS
 from runner.engine.store.replies import count_damaged
 from runner.engine.store.writers import LEASE_S
 
@@ -106,7 +106,7 @@ class BucketMaintenance:
         unpacked = unpack(entry.contents) if entry else None
         try:
             return float(json.loads(unpacked[0])["seconds"]) if unpacked else 0.0
-        except NOT_A_MANIFEST:
+        except MANIFEST_ERRORS:
             return 0.0
 
     def damages(self, results: Iterable[BucketResult]) -> list[str]:

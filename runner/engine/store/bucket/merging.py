@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Sequence
 
 from runner.engine.store.bucket.objects import Object, ObjectInfo, Objects
-from runner.engine.store.replies import count_damaged, merged_lines
+from runner.engine.store.replies import count_damaged, merge_lines
 
 _MERGE_ABOVE = 16
 """Number of objects above which merging is worthwhile, because every host reads merged ones again."""
@@ -52,7 +52,7 @@ def merge(objects: Objects, folder: str, group: Sequence[ObjectInfo]) -> None:
         if replies is not None
     ]
     lines = (line for _, replies in replies_by_path for line in replies.contents.splitlines(keepends=True))
-    if merged := b"".join(merged_lines(lines)):
+    if merged := b"".join(merge_lines(lines)):
         objects.put(f"{folder}/merged-{uuid.uuid4().hex}/{0:06}", merged)
     objects.delete([path for path, replies in replies_by_path if objects.replace(path, b"", replies.tag) is not None])
 

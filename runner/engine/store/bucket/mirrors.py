@@ -22,7 +22,7 @@ from runner.engine.store.bucket.bucket_writers import BucketWriters
 from runner.engine.store.bucket.objects import ObjectInfo, Objects
 
 _LOOK_EVERY_S = 2.0
-_SEGMENT = 1 << 20
+_SEGMENT_BYTES = 1 << 20
 _SUFFIX = ".jsonl"
 
 
@@ -83,7 +83,7 @@ class _SendProgress:
     tag: str = ""
 
 
-class SentReplies:
+class ReplyMirror:
     """The files of one folder of `runner.engine.store.replies.Replies`. Their writers append lines.
 
     The subfolders `.sent/` and `.brought/` record how much of each file was sent, and of each object downloaded. Files
@@ -189,8 +189,8 @@ class SentReplies:
             is_full = True
             while is_full:
                 file.seek(progress.start)
-                part = file.read(_SEGMENT)
-                is_full = len(part) == _SEGMENT
+                part = file.read(_SEGMENT_BYTES)
+                is_full = len(part) == _SEGMENT_BYTES
                 part += file.readline() if is_full else b""
                 part = part[: part.rfind(b"\n") + 1]
                 end = progress.start + len(part)
@@ -210,7 +210,7 @@ class SentReplies:
             progress = replace(progress, number=progress.number + 1, tag="")
 
 
-class SentBlocks:
+class BlockMirror:
     """The blocks of one folder, each complete and never changed."""
 
     def __init__(self, objects: Objects, writers: BucketWriters, folder: Path, prefix: str) -> None:

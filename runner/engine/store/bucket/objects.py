@@ -36,7 +36,7 @@ _REQUEST_TIMEOUT_S = 30.0
 _PAUSE_S = 0.5
 _REPORT_EVERY_S = 60.0
 
-_PIECE = 8 << 20
+_PIECE_BYTES = 8 << 20
 _N_CONCURRENT = 6
 _N_IN_A_ROW = 16 * _N_CONCURRENT
 _MAX_PIECES = 9_000
@@ -206,7 +206,7 @@ class Objects:
 
     def upload(self, path: str, file: Path) -> None:
         """Write a file in concurrent pieces. The whole file is never in memory."""
-        piece = max(_PIECE, file.stat().st_size // _MAX_PIECES + 1)
+        piece = max(_PIECE_BYTES, file.stat().st_size // _MAX_PIECES + 1)
         self._write(
             path,
             lambda: self._store.put(
@@ -219,7 +219,7 @@ class Objects:
 
         Raises OSError if the disk refuses.
         """
-        pieces = ((start, min(start + _PIECE, n_bytes)) for start in range(0, n_bytes, _PIECE))
+        pieces = ((start, min(start + _PIECE_BYTES, n_bytes)) for start in range(0, n_bytes, _PIECE_BYTES))
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
         try:
 
@@ -240,10 +240,10 @@ class Objects:
 
     def pieces(self, path: str, n_bytes: int) -> Iterator[bytes]:
         """Yield the pieces of an object of `n_bytes` one by one, and stop where it ends."""
-        for start in range(0, n_bytes, _PIECE):
-            piece = self.get_range(path, start, min(start + _PIECE, n_bytes)) or b""
+        for start in range(0, n_bytes, _PIECE_BYTES):
+            piece = self.get_range(path, start, min(start + _PIECE_BYTES, n_bytes)) or b""
             yield piece
-            if len(piece) < min(_PIECE, n_bytes - start):
+            if len(piece) < min(_PIECE_BYTES, n_bytes - start):
                 return
 
     def read_concurrently(self, read: Callable[[K], T], items: Iterable[K]) -> Iterator[T]:

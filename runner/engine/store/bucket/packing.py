@@ -12,7 +12,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from runner.engine.store.manifests import NOT_A_MANIFEST, Files, named_files
+from runner.engine.store.manifests import MANIFEST_ERRORS, Files, named_files
 
 _MAX_FILE_BYTES = 4 << 20
 _MAX_TOTAL_BYTES = 16 << 20
@@ -66,5 +66,5 @@ def read_file_names(manifest: bytes) -> dict[str, tuple[str, int]] | None:
     """Return the files that a manifest names. None if it is not a manifest."""
     try:
         return named_files(json.loads(manifest))
-    except NOT_A_MANIFEST:
+    except MANIFEST_ERRORS:
         return None

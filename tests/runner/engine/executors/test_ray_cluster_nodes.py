@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from components.errors import ConfigError
-from runner.engine.environment import versions_of_results
+from runner.engine.environment import versions_to_match
 from runner.engine.executors import ray_worker_slots
 from runner.engine.executors.host_comparison import differences
 from runner.engine.executors.ray_cluster import RayCluster
@@ -98,12 +98,12 @@ def test_version_differences_name_packages_missing_on_either_side() -> None:
 
 
 def test_versions_of_results_contain_the_code_and_not_the_commit() -> None:
-    assert "commit" not in versions_of_results()
-    assert versions_of_results()["the code of runner"]
+    assert "commit" not in versions_to_match()
+    assert versions_to_match()["the code of runner"]
 
 
 def test_versions_of_results_skip_a_missing_package() -> None:
-    assert "the code of no_such_package" not in versions_of_results(["no_such_package"])
+    assert "the code of no_such_package" not in versions_to_match(["no_such_package"])
 
 
 class TestTheSettings:

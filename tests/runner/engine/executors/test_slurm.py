@@ -293,8 +293,8 @@ class TestHosts:
     def test_slurm_hosts_with_other_versions_are_refused(
         self, executed: Callable[..., str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        versions = slurm_workers.versions_of_results(("tiny_components",))  # whose stages these are
-        monkeypatch.setattr(slurm_workers, "versions_of_results", lambda _: {**versions, "numpy": "1.0"})
+        versions = slurm_workers.versions_to_match(("tiny_components",))  # whose stages these are
+        monkeypatch.setattr(slurm_workers, "versions_to_match", lambda _: {**versions, "numpy": "1.0"})
         assert re.search(r"host \S+ is not used: numpy is 2\S+ there and 1.0 here. Results depend", executed())
 
     def test_slurm_hosts_with_another_store_are_refused(

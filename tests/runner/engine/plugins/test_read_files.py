@@ -63,10 +63,10 @@ class TestUncoveredReads:
 
     def run(self, place: Path, path: Path, extra: str = "") -> list[str]:
         write(place, "reading/code.py", f"{self.CODE}{extra}")
-        loading.uncovered_reads()  # those of other tests in this process
+        loading.take_uncovered_reads()  # those of other tests in this process
         load_plugins(["reading"])
         importlib.import_module("reading.code").read(path)
-        return loading.uncovered_reads()
+        return loading.take_uncovered_reads()
 
     @pytest.mark.parametrize("name", ["prompts/brief.md", "work/brief.md"])
     def test_file_near_the_package_is_named_once(self, name: str, place: Path) -> None:
@@ -76,7 +76,7 @@ class TestUncoveredReads:
             f"reading.code read {place / name}, which the keys of the store do not cover: after an edit"
         )
         importlib.import_module("reading.code").read(place / name)
-        assert loading.uncovered_reads() == []
+        assert loading.take_uncovered_reads() == []
 
     @pytest.mark.parametrize("name", ["reading/table.txt", ".cache/x", "work/.hidden/x", "work/run.log"])
     def test_files_in_the_package_caches_and_logs_are_not_named(self, name: str, place: Path) -> None:
@@ -138,15 +138,15 @@ class TestUncoveredReads:
         (place / "work" / "q.jsonl").write_text('{"id": "1"}', encoding="utf-8")
         own = "from components.datasets.jsonl import Jsonl\nclass Own(Jsonl):\n    def load(self):\n"
         write(place, "reading/code.py", f"{self.CODE}{own}        return read(self.samples)\n")
-        loading.uncovered_reads()
+        loading.take_uncovered_reads()
         load_plugins(["reading"])
         component = importlib.import_module("reading.code").Own("", ".".join(["q", "jsonl"]))
         component.load()
-        assert len(loading.uncovered_reads()) == 1
+        assert len(loading.take_uncovered_reads()) == 1
         loading._state.reported.clear()
         loading.identify_files(component, "fingerprint")
         component.load()
-        assert loading.uncovered_reads() == []
+        assert loading.take_uncovered_reads() == []
 
     @pytest.mark.parametrize(("name", "n_lines"), [("docs/a.txt", 0), ("data/abbr.json", 1)])
     def test_user_code_of_a_built_in_class_may_read_hashed_files(self, name: str, n_lines: int, place: Path) -> None:
@@ -154,7 +154,7 @@ class TestUncoveredReads:
         write(place, "work/docs/a.txt", "a")
         write(place, f"work/{name}", "b")
         write(place, "reading/code.py", self.CODE)
-        loading.uncovered_reads()
+        loading.take_uncovered_reads()
         load_plugins(["reading"])
         ours: dict[str, Any] = {"__name__": "components.ours"}
         code = "class Ours:\n    def fingerprint(self):\n        return open('docs/a.txt').close() or ''\n"
@@ -162,14 +162,14 @@ class TestUncoveredReads:
         component = ours["Ours"]()
         loading.identify_files(component, "fingerprint")
         component.load(importlib.import_module("reading.code").read, name)
-        assert len(loading.uncovered_reads()) == n_lines
+        assert len(loading.take_uncovered_reads()) == n_lines
 
     def test_files_behind_a_stored_hash_are_covered_for_every_class(self, place: Path) -> None:
         """Two embedders may have one model folder, which is hashed once."""
         write(place, "work/model/config.json", "{}")
         read = "    def load(self):\n        return read('/'.join(['model', 'config.json']))\n"
         write(place, "reading/code.py", f"{self.CODE}class Own:\n{read}")
-        loading.uncovered_reads()
+        loading.take_uncovered_reads()
         load_plugins(["reading"])
         code = importlib.import_module("reading.code")
         ours: dict[str, Any] = {"__name__": "components.ours"}
@@ -180,7 +180,7 @@ class TestUncoveredReads:
         for each in (ours["First"](), component):
             loading.identify_files(each, "content_hash")
         component.load()
-        assert loading.uncovered_reads() == []
+        assert loading.take_uncovered_reads() == []
 
     def test_hashed_files_are_covered_in_threads_but_not_for_others(self, place: Path) -> None:
         for name in ("work/brief.md", "work/other.md"):
@@ -188,17 +188,17 @@ class TestUncoveredReads:
         own = "class Own:\n    def fingerprint(self):\n        return read_in_thread('.'.join(['brief', 'md']))\n"
         write(place, "reading/code.py", f"{self.CODE}def read_in_thread(path):\n{THREAD}{own}")
         write(place, "reading/other.py", self.CODE)
-        loading.uncovered_reads()
+        loading.take_uncovered_reads()
         load_plugins(["reading"])
         code = importlib.import_module("reading.code")
         assert loading.identify_files(code.Own(), "fingerprint") == "brief"
         code.read_in_thread("brief.md")
         code.read("brief.md")
-        assert loading.uncovered_reads() == []
+        assert loading.take_uncovered_reads() == []
         code.read_in_thread("other.md")
-        assert len(loading.uncovered_reads()) == 1
+        assert len(loading.take_uncovered_reads()) == 1
         importlib.import_module("reading.other").read("brief.md")
-        assert len(loading.uncovered_reads()) == 1
+        assert len(loading.take_uncovered_reads()) == 1
 
     def test_metaclass_of_a_user_is_not_run(self, place: Path) -> None:
         write(place, "work/brief.md", "brief")
@@ -460,7 +460,7 @@ class TestInOneProcess:
 
     def test_pickled_snapshot_detects_changed_files(self, place: Path) -> None:
         snapshot = pickle.loads(pickle.dumps(take_snapshot("reading")))
-        (file,) = snapshot.files_read()
+        (file,) = snapshot.readable_files()
         assert not file.has_changed
         write(place, "reading/table.txt", "2")
         assert file.has_changed

@@ -9,7 +9,7 @@ import pytest
 
 from components.errors import StoreError
 from runner.engine.store import part_files as files
-from runner.engine.store.stored_blocks import joined_blocks, read_block, read_blocks, scattered_blocks, write_block
+from runner.engine.store.stored_blocks import join_blocks, read_block, read_blocks, scatter_blocks, write_block
 
 VALUE = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -76,12 +76,12 @@ def test_full_disk_during_a_block_write_leaves_no_file(
 
 class TestJoined:
     def join(self, path: Path, values: list[np.ndarray]) -> np.ndarray:
-        return joined_blocks(path, values)
+        return join_blocks(path, values)
 
     def scatter(self, path: Path, values: list[np.ndarray]) -> np.ndarray:
         rows = np.arange(sum(map(len, values)), dtype=np.int32)
         ends = np.cumsum([len(value) for value in values])
-        return scattered_blocks(path, len(rows), zip(np.split(rows, ends[:-1]), values, strict=True))
+        return scatter_blocks(path, len(rows), zip(np.split(rows, ends[:-1]), values, strict=True))
 
     @pytest.mark.parametrize("how", ["join", "scatter"])
     def test_mapped_file_is_unchanged_when_another_process_rewrites_the_path(self, tmp_path: Path, how: str) -> None:

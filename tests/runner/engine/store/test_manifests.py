@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.engine.store.manifests import MANIFEST, NOT_A_MANIFEST, Manifests, named_files
+from runner.engine.store.manifests import MANIFEST, MANIFEST_ERRORS, Manifests, named_files
 
 SUM = "0" * 64
 
@@ -26,7 +26,7 @@ def test_manifest_names_files_with_checksum_and_size() -> None:
     ids=repr,
 )
 def test_manifest_with_unexpected_files_is_rejected(files: object) -> None:
-    with pytest.raises(NOT_A_MANIFEST):
+    with pytest.raises(MANIFEST_ERRORS):
         named_files({"files": files})
 
 

@@ -111,7 +111,7 @@ class TestReplies:
     def test_replies_are_packed_and_only_the_last_object_is_sent_again(
         self, host: Host, objects: Objects, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(mirrors, "_SEGMENT", 2000)
+        monkeypatch.setattr(mirrors, "_SEGMENT_BYTES", 2000)
         store, reader = host("a"), host("b")
         for start in range(0, 60, 6):
             add(store, *map(str, range(start, start + 6)), text="long" * 20)
