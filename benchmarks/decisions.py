@@ -174,7 +174,7 @@ def score_scenarios(scores: Values, cells: Sequence[Mapping[str, str]], samples:
                 combine=None,
                 n_known=n,
                 left_out=(Counter(),) * len(results),
-                own_digests=tuple(scores[is_in, place].tobytes() for place in range(len(results))),
+                value_digests=tuple(scores[is_in, place].tobytes() for place in range(len(results))),
                 apart=(),
             )
             yield ScoredCells(

@@ -27,8 +27,8 @@ class _SameOriginRedirects(HTTPRedirectHandler):
 def fetch_body(address: str, timeout_s: float, *, uses_proxy: bool = True) -> bytes:
     """Return the body at an HTTP address, at most 16 MiB.
 
-    `uses_proxy` is False for a server on this machine. Raises LookUpFailed if the server does not answer, sends more, or
-    redirects to another server.
+    `uses_proxy` is False for a server on this machine. Raises LookUpFailed if the server does not answer, sends more,
+    or redirects to another server.
     """
     proxies = [] if uses_proxy else [ProxyHandler({})]
     try:

@@ -198,12 +198,12 @@ class _WindowReader:
         """Return the vectors after the modules that follow the pooling, such as a projection."""
         import torch
 
-        number = next((weights.dtype for weights in self._model.parameters()), torch.float32)
+        dtype = next((weights.dtype for weights in self._model.parameters()), torch.float32)
         modules = list(self._model)[self._pooling + 1 :]
         if not modules:
             return vectors
         with torch.inference_mode():
-            features = {"sentence_embedding": torch.from_numpy(vectors).to(device=self._model.device, dtype=number)}
+            features = {"sentence_embedding": torch.from_numpy(vectors).to(device=self._model.device, dtype=dtype)}
             for module in modules:
                 features = module(features)
             projected: NDArray[np.float32] = features["sentence_embedding"].float().cpu().numpy()

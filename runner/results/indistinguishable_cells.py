@@ -46,7 +46,7 @@ def equal_groups(joined: CommonSamples, *, larger_is_better: bool, first: CellRe
     groups: dict[tuple[bytes, str], list[int]] = {}
     for index in order:
         reasons = repr(sorted(joined.left_out[index].items()))
-        groups.setdefault((joined.own_digests[index], reasons), []).append(index)
+        groups.setdefault((joined.value_digests[index], reasons), []).append(index)
     return list(groups.values())
 
 

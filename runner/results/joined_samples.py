@@ -44,7 +44,7 @@ class CommonSamples:
     `statistics` float64[n, n_cells, d] are what the metric is computed from: `combine` of their sums, or their mean if
     `combine` is None. `clusters` int64[n] are groups of dependent samples. `strata` int64[n] are the subsets over which
     a macro mean is taken; other means have a single one. `n_known` is the number of samples that any of the cells has.
-    `left_out` counts the samples without a value of each cell, by reason. `own_digests` are hashes of each cell's own
+    `left_out` counts the samples without a value of each cell, by reason. `value_digests` are hashes of each cell's own
     samples with their values. `apart` are cells that have no sample in common with the others. `keys` identify the
     samples, in order.
     """
@@ -57,7 +57,7 @@ class CommonSamples:
     combine: Combine | None
     n_known: int
     left_out: tuple[Counter[str], ...]
-    own_digests: tuple[bytes, ...]
+    value_digests: tuple[bytes, ...]
     apart: tuple[CellResult, ...]
 
     @property
@@ -171,7 +171,7 @@ class SampleReader:
             combine=combiner(cells[0], self.metric) if is_corpus else None,
             n_known=len(known),
             left_out=tuple(_missing_by_reason(samples, known) for _, samples in overlapping),
-            own_digests=tuple(_digest(samples, known) for _, samples in overlapping),
+            value_digests=tuple(_digest(samples, known) for _, samples in overlapping),
             apart=tuple(cell for index, cell in enumerate(cells) if index not in together),
         )
 

@@ -40,19 +40,19 @@ class OpenedFiles:
     """Files that the code of some packages opened, in this process or in the one that sent it work."""
 
     def __init__(self) -> None:
-        self.read: dict[str, set[str]] = {}
+        self.readers_by_file: dict[str, set[str]] = {}
         """Files that were opened and folders that were listed, by name. The values are the modules on the stack."""
-        self.imported: dict[str, set[str]] = {}
+        self.importers_by_module: dict[str, set[str]] = {}
         """Modules that were imported."""
-        self.outside: dict[str, set[str]] = {}
+        self.readers_by_uncovered_path: dict[str, set[str]] = {}
         """Paths of files near the packages that were read, but that no snapshot covers."""
-        self.identified: dict[str, set[str]] = {}
+        self.classes_by_identified_path: dict[str, set[str]] = {}
         """Paths of files near the packages that a component read to identify them; of further ones, their folders with
         a slash at the end. The values are the classes, as in `my_package.data:MyData`.
         """
         self._identifying = ""
         self._roots: tuple[str, ...] = ()
-        self._own: set[str] = set()
+        self._written_paths: set[str] = set()
         """Paths of files that were opened for writing, which are not inputs."""
         self._packages: Collection[str] = ()
         self._files: Mapping[str, SourceFile] = {}
@@ -62,7 +62,9 @@ class OpenedFiles:
 
     def watch(self, packages: Collection[str], files: Mapping[str, SourceFile]) -> None:
         """Record from now on which of the files the code of top-level packages opens. Forgets other packages."""
-        self.forget({top_level(name) for name in (*self.read, *self.imported)}.difference(packages))
+        self.forget(
+            {top_level(name) for name in (*self.readers_by_file, *self.importers_by_module)}.difference(packages)
+        )
         self._packages, self._files, self._names, self._kinds = packages, files, {}, {}
         self._roots = _folders_around(packages, files)
         if packages and not self._is_hooked:
@@ -71,7 +73,7 @@ class OpenedFiles:
 
     def forget(self, packages: Collection[str]) -> None:
         """Drop the records of packages, for example because they are imported again."""
-        for names in (self.read, self.imported):
+        for names in (self.readers_by_file, self.importers_by_module):
             for name in [name for name in names if top_level(name) in packages]:
                 del names[name]
 
@@ -91,7 +93,11 @@ class OpenedFiles:
         identified: Mapping[str, Collection[str]],
     ) -> None:
         """Add the record of the process that created the components which this process received."""
-        records = ((self.read, read), (self.imported, imported), (self.identified, identified))
+        records = (
+            (self.readers_by_file, read),
+            (self.importers_by_module, imported),
+            (self.classes_by_identified_path, identified),
+        )
         for recorded, others in records:
             for name, modules in others.items():
                 recorded.setdefault(name, set()).update(modules)
@@ -100,7 +106,7 @@ class OpenedFiles:
         """Record that a module, which was imported before `watch`, read all data of its package."""
         for name, file in self._files.items():
             if file.is_data and top_level(name) == top_level(module):
-                self.read.setdefault(name, set()).add(module)
+                self.readers_by_file.setdefault(name, set()).add(module)
 
     def _handle_event(self, event: str, arguments: tuple[object, ...]) -> None:
         if event in _EVENTS and self._packages:
@@ -118,7 +124,7 @@ class OpenedFiles:
             place = unquote(place.removeprefix("file:").partition("?")[0])
         real = os.path.realpath(place)
         if event == "open" and _may_write(arguments[2]) and self._is_near(real):
-            self._own.add(real)
+            self._written_paths.add(real)
         if event == "open" and _only_writes(arguments[2]):
             return
         names = self._find_names(real, is_listing=is_listing)
@@ -130,22 +136,24 @@ class OpenedFiles:
         if modules and not (is_import and is_listing):  # an import lists folders to find a module
             for name in names:
                 is_code = name in self._files and not self._files[name].is_data
-                (self.imported if is_import and is_code else self.read).setdefault(name, set()).update(modules)
+                (self.importers_by_module if is_import and is_code else self.readers_by_file).setdefault(
+                    name, set()
+                ).update(modules)
 
     def _note_identified(self, real: str) -> None:
         """Record a file for the class, or only its folder if there are too many files."""
-        is_one_more = real in self.identified or len(self.identified) < _MAX_IDENTIFIED
+        is_one_more = real in self.classes_by_identified_path or len(self.classes_by_identified_path) < _MAX_IDENTIFIED
         key = real if is_one_more else f"{os.path.dirname(real)}{os.sep}"  # noqa: PTH120 - thousands of them
         if self._is_near(real):
-            self.identified.setdefault(key, set()).add(self._identifying)
+            self.classes_by_identified_path.setdefault(key, set()).add(self._identifying)
 
     def _note_outside(self, real: str) -> None:
         """Record a file near the packages that no snapshot covers, and that no class identifies."""
-        if not self._is_near(real) or real in self._own or not os.path.isfile(real):  # noqa: PTH113 - as for the others
+        if not self._is_near(real) or real in self._written_paths or not os.path.isfile(real):  # noqa: PTH113 - as for the others
             return
         modules, is_import = self._readers(4)
         if modules and not is_import and modules != {ANY_MODULE} and not self._is_identified(real):
-            self.outside.setdefault(real, set()).update(modules)
+            self.readers_by_uncovered_path.setdefault(real, set()).update(modules)
 
     def _is_identified(self, real: str) -> bool:
         """Return True if a class on the stack identified the file, or is a user's class that identifies what it reads.
@@ -153,7 +161,7 @@ class OpenedFiles:
         In a thread, the stack may lack the class. There, a function in its module suffices.
         """
         folder = f"{os.path.dirname(real)}{os.sep}"  # noqa: PTH120 - as above
-        classes = self.identified.get(real, set()) | self.identified.get(folder, set())
+        classes = self.classes_by_identified_path.get(real, set()) | self.classes_by_identified_path.get(folder, set())
         frame: FrameType | None = sys._getframe(4)
         modules = set[str]()
         while frame is not None and (kind := self._find_kind(frame)) is not _Kind.RUNNER:

@@ -201,7 +201,7 @@ def take_uncovered_reads() -> list[str]:
     Files that a class reads in its `content_hash` or `fingerprint` too, and all reads of a users' class that defines
     one of them, are left out: there, the author decides.
     """
-    outside, _state.opened.outside = _state.opened.outside, {}
+    outside, _state.opened.readers_by_uncovered_path = _state.opened.readers_by_uncovered_path, {}
     files: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for path, modules in sorted(outside.items()):
         files[os.path.dirname(path), ", ".join(sorted(modules))].append(path)  # noqa: PTH120 - text, not a file
@@ -267,9 +267,9 @@ class UserCode:
     def __reduce__(self) -> tuple[Callable[..., "UserCode"], tuple[object, ...]]:
         return _receive, (
             self._snapshots,
-            _state.opened.read,
-            _state.opened.imported,
-            _state.opened.identified,
+            _state.opened.readers_by_file,
+            _state.opened.importers_by_module,
+            _state.opened.classes_by_identified_path,
         )
 
 

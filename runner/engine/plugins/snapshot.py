@@ -110,8 +110,10 @@ class Snapshot:
         """
         modules = self.model_code(cls).modules
         readers = {*modules, ANY_MODULE}
-        read = {name for name, by in list(opened.read.items()) if not readers.isdisjoint(by)} - modules.keys()
-        imported = {name for name, by in list(opened.imported.items()) if not readers.isdisjoint(by)}
+        read = {
+            name for name, by in list(opened.readers_by_file.items()) if not readers.isdisjoint(by)
+        } - modules.keys()
+        imported = {name for name, by in list(opened.importers_by_module.items()) if not readers.isdisjoint(by)}
         packages = {f"{top_level(name)}{_DATA_NAMES}" for name in read}
         return read | packages | ({ALL_CODE} if imported.intersection(self.files) - modules.keys() else set())
 
