@@ -10,7 +10,7 @@ from rich.markup import escape
 from analysis import table_output as terminal
 from analysis.table_output import UNKNOWN, TableColumn
 from components.errors import DataError
-from components.statistics.repeats import MIN_CLUSTERS, Variance, VarianceSplit, variance_split
+from components.statistics.noise_sources import MIN_CLUSTERS, Variance, VarianceSplit, variance_split
 from components.subsets import MACRO
 from runner import results
 from runner.console.command_parser import SWEEP

@@ -11,7 +11,7 @@ def chunk_spans(documents: Sequence[str], size: int) -> "Spans":
     """Return whole sentences packed up to `size` tokens of cl100k."""
     from components.chunkers.sentence import SentencePacking
     from components.records import Documents
-    from components.text.tables import segment
+    from components.text.corpus_tables import segment
     from components.tokenizers.cl100k import Cl100k
 
     ids = [f"{number:09d}" for number in range(len(documents))]

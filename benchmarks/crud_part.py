@@ -14,7 +14,7 @@ from pathlib import Path
 
 from components.datasets.crud_rag import CrudRag
 from components.datasets.crud_split import SUBSETS
-from components.datasets.sampling import draw
+from components.datasets.subsampling import draw
 from components.json_value import Json
 
 _SPLIT = Path("crud_split")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from benchmarks.measure import Bound, Measure
 from benchmarks.settings import Settings
-from components.processes import SpawnWithoutMain
+from components.child_processes import SpawnWithoutMain
 from components.statistics import PairedTest, SampleScores, best_cells, holm
 from components.threads import allot_threads, n_cores
 

@@ -72,7 +72,7 @@ def compare(settings: Settings) -> Comparison:
 def _passages(settings: Settings) -> "tuple[Passages, Passages]":
     """Return `n_chunks` chunks and the queries, with their terms."""
     from components.records import Passages, Spans, SpanTexts
-    from components.text.tables import build_term_table, query_terms
+    from components.text.corpus_tables import build_term_table, query_terms
     from components.tokenizers.rjieba_words import RjiebaWords
 
     scale, words = settings.scale, RjiebaWords()
@@ -109,7 +109,7 @@ def _rows(terms: "Terms") -> list[list[int]]:
 
 def _without_negative_idf(chunks: "Terms", queries: "Terms", n_queries: int) -> list[int]:
     """Return the first queries in which every word occurs in fewer than half of the chunks."""
-    from components.text.counts import count_matrix
+    from components.text.sparse_counts import count_matrix
 
     frequency = np.bincount(count_matrix(chunks).indices, minlength=chunks.n_vocabulary)
     rare = (i for i, row in enumerate(_rows(queries)) if row and frequency[row].max() < len(chunks) / 2)

@@ -19,10 +19,10 @@ from unittest.mock import patch
 from benchmarks.measure import Bound, Measure
 from benchmarks.settings import Settings
 from components.openai_server.breaker import Breaker
-from components.openai_server.calls import Calls
-from components.openai_server.errors import HttpError
+from components.openai_server.concurrent_calls import Calls
 from components.openai_server.limiter import ProcessLimiter
 from components.openai_server.server import FailedCall, Server
+from components.openai_server.server_errors import HttpError
 from components.openai_server.session import Session
 
 SIZES = (1000, 1000)

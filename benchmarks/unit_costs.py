@@ -23,7 +23,7 @@ from benchmarks.settings import Settings
 if TYPE_CHECKING:
     from components.protocols import VectorIndex
     from components.records import Segments, Spans
-    from components.text.tables import TermTable
+    from components.text.corpus_tables import TermTable
 
 T = TypeVar("T")
 
@@ -58,7 +58,7 @@ def _text_costs(documents: Sequence[str], events: Sequence[str]) -> Costs:
     from components.chunkers.sentence import SentencePacking
     from components.records import Documents, IndexBlock, Passages
     from components.sparse_indexes.bm25 import Bm25
-    from components.text.tables import build_term_table, segment
+    from components.text.corpus_tables import build_term_table, segment
     from components.tokenizers.cl100k import Cl100k
     from components.tokenizers.rjieba_words import RjiebaWords
 

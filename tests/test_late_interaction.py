@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from components import late_interaction
+from components import token_similarity
 from components.encodings import MultiVectors
-from components.late_interaction import best_chunks, score_pairs
+from components.token_similarity import best_chunks, score_pairs
 from tests.contracts.ranking_checks import assert_is_ranking, rankings_of
 
 
@@ -30,8 +30,8 @@ PAIRS = np.array([(q, c) for q in (3, 0, 1) for c in (6, 0, 5, 2, 3)], dtype=np.
 
 @pytest.fixture(params=[5, 100], ids=["several blocks", "one block"])
 def block(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(late_interaction, "_VECTORS_AT_ONCE", request.param)
-    monkeypatch.setattr(late_interaction, "_QUERY_VECTORS_AT_ONCE", request.param)
+    monkeypatch.setattr(token_similarity, "_VECTORS_AT_ONCE", request.param)
+    monkeypatch.setattr(token_similarity, "_QUERY_VECTORS_AT_ONCE", request.param)
 
 
 @pytest.mark.usefixtures("block")

@@ -13,7 +13,7 @@ cheapest         the cheapest of several levels or cells
 """
 
 from analysis.decision.axis_effects import AxisEffects, axis_effects
-from analysis.decision.candidates import Candidates, candidates
+from analysis.decision.candidate_cells import Candidates, candidates
 from analysis.decision.field_matrix import FieldMatrix, topic_task_matrix
 from analysis.decision.recommendations import Recommendation, Recommendations, recommendations
 from analysis.decision.scenario_scores import Scenario, ScenarioScores

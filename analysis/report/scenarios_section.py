@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from analysis.decision import Recommendation, recommendations
-from analysis.decision.candidates import Candidates, candidates
+from analysis.decision.candidate_cells import Candidates, candidates
 from analysis.decision.recommendations import SAME, SHOWN, TOO_FEW, RecommendationLevel
 from analysis.decision.scenario_scores import MIN_SAMPLES
 from analysis.report.report_input import ReportSource

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from components.asking.reply import strip_thoughts
+from components.asking.model_reply import strip_thoughts
 from components.protocols import Ask
 from components.records import Answer, AnswerState, Message, Request, ScoreState
 

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 
+from components.asking.model_reply import repeats_heading, strip_thoughts
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
-from components.asking.reply import repeats_heading, strip_thoughts
 from components.protocols import Ask
 from components.records import AskedText, Kind, Message, Request, Sample
 from components.text.templates import missing_placeholders

@@ -10,7 +10,7 @@ from components.chunkers.budget import Unit, overlap_tokens, size_problems
 from components.chunkers.token_window import drop_redundant_spans
 from components.protocols import Tokenizer
 from components.records import Documents, Segments, Spans, SpanTexts
-from components.text.tables import cut_segments
+from components.text.corpus_tables import cut_segments
 from components.tokenizers.cl100k import Cl100k
 
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from components.asking.model_reply import json_values, strip_thoughts, whole_number
+from components.asking.prompt_parts import chat, number_lines
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
-from components.asking.reply import json_values, strip_thoughts, whole_number
-from components.asking.templates import chat, number_lines
 from components.compressors.sentence_pieces import Sentence, join_sentences, keep_whole, split_passages
 from components.limits import too_small
 from components.protocols import LLM, Ask

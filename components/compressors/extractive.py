@@ -17,7 +17,7 @@ from components.compressors.sentence_pieces import (
 )
 from components.protocols import AsksInBatches, Reranker, Tokenizer, WordTokenizer
 from components.records import CompressedPassages, Passages
-from components.text.tables import build_term_table, query_terms
+from components.text.corpus_tables import build_term_table, query_terms
 from components.tokenizers.cl100k import Cl100k
 
 

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from unicodedata import normalize
 
 from components.datasets.file_content import OFFICE_SUFFIXES
-from components.datasets.sampling import limit_documents, limit_samples
+from components.datasets.subsampling import limit_documents, limit_samples
 from components.errors import DataError
 from components.records import MAX_GRADE, Benchmark, Documents, Evidence, Sample
 from components.subsets import AVERAGE, GROUPINGS, MACRO, OVERALL

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from components.datasets.data_files import read_lines, require_file
 from components.datasets.json_fields import Record, optional_text, read_records, required_id, required_text
-from components.datasets.reading import read_lines, require_file
 from components.errors import DataError
 from components.records import Documents
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from components.datasets.beir_files import ANSWERS, Qrels, read_answers, read_corpus, read_qrels, read_queries
-from components.datasets.reading import require_inside
+from components.datasets.data_files import require_inside
 from components.errors import DataError
 from components.records import Documents, Evidence, Kind, Sample
 

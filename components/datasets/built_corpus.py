@@ -15,7 +15,7 @@ from components.fields import added_later, runtime_only
 from components.limits import too_small
 from components.protocols.parsing import Parser
 from components.records import Documents
-from components.text.near_duplicates import repeated_texts
+from components.text.similar_documents import repeated_texts
 
 _N_EXAMPLES = 3
 LEFT_OUT = ("empty", "too_short", "too_long", "copy", "near_duplicate")

@@ -16,8 +16,7 @@ from components.datasets.assembly import assemble, limit_and_count
 from components.datasets.crud_gold import match_gold
 from components.datasets.crud_split import EXPECTED as EXPECTED_SPLIT
 from components.datasets.crud_split import SUBSETS, read_split
-from components.datasets.labels import CRUD_LABELS
-from components.datasets.reading import (
+from components.datasets.data_files import (
     abbreviate_names,
     check_path,
     read_lines,
@@ -25,7 +24,8 @@ from components.datasets.reading import (
     sha256_of_files,
     visible_entries,
 )
-from components.datasets.sampling import limit_problems
+from components.datasets.labels import CRUD_LABELS
+from components.datasets.subsampling import limit_problems
 from components.errors import ConfigError, DataError
 from components.fields import runtime_only
 from components.records import Benchmark, Documents

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from components.datasets.data_files import MAX_LINE_BYTES, read_lines
 from components.datasets.file_content import FileContent, FileEntry, ReadingOptions
-from components.datasets.reading import MAX_LINE_BYTES, read_lines
 from components.datasets.table_rows import find_text_columns, limit_text, row_document
 from components.errors import DataError
 

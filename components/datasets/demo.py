@@ -19,6 +19,7 @@ from typing import ClassVar
 from components.clusters import Groups, groups_field
 from components.datasets.answer_fields import read_answerable
 from components.datasets.assembly import assemble, limit_and_count, require_gold_in_corpus
+from components.datasets.data_files import sha256_of_files
 from components.datasets.json_fields import (
     Record,
     as_list,
@@ -29,8 +30,7 @@ from components.datasets.json_fields import (
     required_texts,
 )
 from components.datasets.labels import CRUD_LABELS, FINANCE_LABELS, TASK_LABELS, TOPIC_LABELS
-from components.datasets.reading import sha256_of_files
-from components.datasets.sampling import limit_problems
+from components.datasets.subsampling import limit_problems
 from components.errors import ConfigError, DataError
 from components.records import Benchmark, Documents, Evidence, Kind, Sample, Turn
 

@@ -5,8 +5,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import ClassVar
 
+from components.datasets.data_files import sha256_of_files
 from components.datasets.demo import EXPECTED, bundled_file, read_demo_documents
-from components.datasets.reading import sha256_of_files
 from components.records import Documents
 
 

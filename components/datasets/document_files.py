@@ -11,13 +11,13 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 
 from components.datasets.csv_file import read_csv
+from components.datasets.data_files import HIDDEN_PREFIXES, allowed_folders, check_path, read_bytes
 from components.datasets.file_content import OFFICE_SUFFIXES, EntryColumns, FileContent, FileEntry, ReadingOptions
 from components.datasets.html_text import read_html
 from components.datasets.json_documents import EXPECTED as _EXPECTED_FILE
 from components.datasets.json_documents import read_json_documents, read_json_in_folder
 from components.datasets.parsed_file import find_parser, read_parsed
 from components.datasets.pdf_file import read_pdf
-from components.datasets.reading import HIDDEN_PREFIXES, allowed_folders, check_path, read_bytes
 from components.datasets.sqlite_file import is_database, read_database
 from components.datasets.text_file import read_markdown, read_text
 from components.errors import DataError, MissingExtraError

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from components.datasets.data_files import sha256_of_files
 from components.datasets.document_files import count_unread_files, document_files, format_kinds, read_documents
 from components.datasets.file_content import ReadingOptions
 from components.datasets.parsers.built_in import BuiltInReaders
-from components.datasets.reading import sha256_of_files
 from components.fields import added_later, runtime_only
 from components.protocols.parsing import Parser
 from components.records import Documents

@@ -13,8 +13,8 @@ from components.clusters import Groups, groups_field
 from components.datasets.assembly import assemble, limit_and_count
 from components.datasets.beir_files import ANSWERS, CORPUS, QUERIES
 from components.datasets.beir_set import BeirFiles, BeirSet, label_counts, read_set
-from components.datasets.reading import optional_file, require_folder, sha256_of_files
-from components.datasets.sampling import limit_problems
+from components.datasets.data_files import optional_file, require_folder, sha256_of_files
+from components.datasets.subsampling import limit_problems
 from components.errors import ConfigError, DataError
 from components.fields import runtime_only
 from components.records import Benchmark, Documents

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
+from components.datasets.data_files import read_lines
 from components.datasets.file_content import EntryColumns, FileContent, ReadingOptions
 from components.datasets.json_fields import (
     Record,
@@ -18,7 +19,6 @@ from components.datasets.json_fields import (
     required_text,
 )
 from components.datasets.json_files import read_json
-from components.datasets.reading import read_lines
 from components.datasets.texts_on_disk import GatheredTexts
 
 EXPECTED = 'documents as JSON Lines, {"text"} with "id", "title" and "metadata" if there are any'

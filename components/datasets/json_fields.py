@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from math import isinf, isnan
 from pathlib import Path
 
-from components.datasets.reading import read_jsonl
+from components.datasets.data_files import read_jsonl
 from components.errors import DataError
 from components.json_value import Json, name_kind
 

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from components.datasets.reading import (
+from components.datasets.data_files import (
     BYTE_ORDER_MARK,
     describe_half_character,
     describe_limit_error,

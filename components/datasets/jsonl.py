@@ -8,14 +8,14 @@ from typing import ClassVar
 
 from components.clusters import Groups, groups_field
 from components.datasets.assembly import assemble, limit_and_count, require_gold_in_corpus
+from components.datasets.data_files import require_file, sha256_of_files
 from components.datasets.document_files import EXPECTED_FOLDER, missing_extras
 from components.datasets.document_source import DocumentSource
 from components.datasets.given_passages import add_passages
 from components.datasets.jsonl_samples import read_samples
 from components.datasets.labels import name_problems
 from components.datasets.parsers.built_in import BuiltInReaders
-from components.datasets.reading import require_file, sha256_of_files
-from components.datasets.sampling import limit_problems
+from components.datasets.subsampling import limit_problems
 from components.datasets.texts_on_disk import TextsById
 from components.errors import ConfigError, DataError
 from components.fields import added_later, runtime_only

@@ -10,11 +10,11 @@ from typing import ClassVar
 
 from components.clusters import Groups, groups_field
 from components.datasets.assembly import assemble, limit_and_count, require_some_gold_in_corpus
+from components.datasets.data_files import require_file, require_inside, sha256_of_files
 from components.datasets.json_fields import Record, as_list, as_record, optional_text, required_id, required_text
 from components.datasets.json_files import read_json
 from components.datasets.omnieval_gold import find_span
-from components.datasets.reading import require_file, require_inside, sha256_of_files
-from components.datasets.sampling import limit_problems
+from components.datasets.subsampling import limit_problems
 from components.errors import ConfigError, DataError, read_each
 from components.fields import runtime_only
 from components.records import Benchmark, Documents, Evidence, Kind, Sample

@@ -12,11 +12,11 @@ from typing import ClassVar
 
 from components.clusters import Groups, groups_field
 from components.datasets.assembly import assemble, limit_and_count, require_some_gold_in_corpus
+from components.datasets.data_files import require_file, require_folder, require_inside, sha256_of_files
 from components.datasets.json_fields import optional_text, read_records, required_id, required_text
 from components.datasets.omnieval_items import EXPECTED as EXPECTED_ITEMS
 from components.datasets.omnieval_items import EXPECTED_FLAT, item_files, read_flat_items, read_items
-from components.datasets.reading import require_file, require_folder, require_inside, sha256_of_files
-from components.datasets.sampling import limit_problems
+from components.datasets.subsampling import limit_problems
 from components.errors import ConfigError, DataError
 from components.fields import runtime_only
 from components.records import Benchmark, Documents

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from components.datasets.data_files import abbreviate_names, check_path, read_jsonl, require_inside, visible_entries
 from components.datasets.json_fields import (
     Record,
     as_record,
@@ -23,7 +24,6 @@ from components.datasets.json_fields import (
 )
 from components.datasets.labels import FINANCE_LABELS, slug_of_task, topic_slugs
 from components.datasets.omnieval_gold import locate_gold
-from components.datasets.reading import abbreviate_names, check_path, read_jsonl, require_inside, visible_entries
 from components.errors import DataError
 from components.records import Kind, Sample, Turn
 

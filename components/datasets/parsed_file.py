@@ -4,10 +4,10 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from components.datasets.data_files import MAX_WHOLE_FILE_BYTES, require_whole_size
 from components.datasets.file_content import PAGE_END, FileContent, FileEntry, ReadingOptions
 from components.datasets.parsing_memory import limit_parsing_memory
 from components.datasets.parsing_time import limit_parsing_time
-from components.datasets.reading import MAX_WHOLE_FILE_BYTES, require_whole_size
 from components.errors import DataError, MissingExtraError
 from components.protocols.parsing import FileParser
 from components.text.normalize import whole_characters

@@ -9,7 +9,7 @@ import numpy as np
 
 from components.clusters import Groups, choose_groups, number_clusters
 from components.datasets.assembly import limit_and_count
-from components.datasets.sampling import limit_problems
+from components.datasets.subsampling import limit_problems
 from components.errors import ConfigError, DataError
 from components.protocols import Dataset, DatasetOverSource, Source, separate_source
 from components.records import Benchmark, Documents, Sample

@@ -12,6 +12,7 @@ from typing import ClassVar
 from components.clusters import Groups, groups_field
 from components.datasets.answer_fields import read_answer_parts
 from components.datasets.assembly import assemble, limit_and_count
+from components.datasets.data_files import require_file, require_inside, sha256_of_files
 from components.datasets.given_passages import GivenPassages
 from components.datasets.gold_fields import join_units
 from components.datasets.json_fields import (
@@ -22,8 +23,7 @@ from components.datasets.json_fields import (
     required_id,
     required_text,
 )
-from components.datasets.reading import require_file, require_inside, sha256_of_files
-from components.datasets.sampling import limit_problems
+from components.datasets.subsampling import limit_problems
 from components.errors import ConfigError, DataError, read_each
 from components.fields import runtime_only
 from components.records import Benchmark, Evidence, Kind, Sample

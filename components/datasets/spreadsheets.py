@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from json import JSONDecodeError
 from pathlib import Path
 
-from components.datasets.reading import parse_user_json
+from components.datasets.data_files import parse_user_json
 from components.errors import DataError
 
 _LIST_OF_TEXTS = re.compile(r"\s*\[\s*[\"'“”„‘«]")

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import yaml
 
+from components.datasets.data_files import read_lines, require_whole_size
 from components.datasets.file_content import FileContent, FileEntry, ReadingOptions
-from components.datasets.reading import read_lines, require_whole_size
 
 _EXPECTED = "a text file in UTF-8"
 _FENCE = "---"

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from components.diversity.marginal_relevance import by_marginal_relevance, range_errors
 from components.protocols import WordTokenizer
 from components.records import Hits, Passages, Terms
-from components.text.counts import count_matrix, inverse_document_frequency
+from components.text.sparse_counts import count_matrix, inverse_document_frequency
 from components.tokenizers.rjieba_words import RjiebaWords
 
 

@@ -10,7 +10,7 @@ from components.limits import too_small
 from components.loading import loading
 from components.protocols import EmbedderState, WordTokenizer
 from components.records import Passages, Terms
-from components.text.counts import count_matrix
+from components.text.sparse_counts import count_matrix
 from components.tokenizers.rjieba_words import RjiebaWords
 
 _ROWS_AT_ONCE = 10_000

@@ -13,11 +13,11 @@ from components.fields import added_later, runtime_only
 from components.json_value import Json
 from components.limits import too_small
 from components.openai_server.body import MAX_BYTES, MAX_BYTES_PER_VECTOR
-from components.openai_server.errors import HttpError, Malformed
 from components.openai_server.limiter import Account
-from components.openai_server.reading import get_objects, in_order, to_float_array
 from components.openai_server.received_replies import current_received, request_all
+from components.openai_server.reply_reading import get_objects, in_order, to_float_array
 from components.openai_server.server import Server, build_server
+from components.openai_server.server_errors import HttpError, Malformed
 from components.openai_server.session import Session
 from components.protocols import EmbedderState
 from components.records import Passages

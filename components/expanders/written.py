@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from components.asking.model_reply import copies_placeholder, json_values, repeats_heading, strip_thoughts
+from components.asking.prompt_parts import chat, questions_by_line
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
-from components.asking.reply import copies_placeholder, json_values, repeats_heading, strip_thoughts
-from components.asking.templates import chat, questions_by_line
 from components.asking.written_texts import wording_problems
 from components.fields import added_later
 from components.json_value import Json

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from math import isfinite
 
-from components.asking.reply import copies_placeholder, json_values, strip_thoughts
+from components.asking.model_reply import copies_placeholder, json_values, strip_thoughts
 from components.fact_graph.fact_tables import phrase_form
 from components.json_value import Json
 from components.records import Fact, FactsOfChunk

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from components.asking.prompt_parts import chat
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
-from components.asking.templates import chat
 from components.asking.written_texts import wording_problems
 from components.fact_graph.fact_replies import KEY, read_facts
 from components.json_value import Json

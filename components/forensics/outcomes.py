@@ -11,11 +11,11 @@ from enum import StrEnum
 from functools import lru_cache
 
 from components.records import AnswerState, Kind
-from components.text.citations import strip_citations
+from components.text.citation_marks import strip_citations
 from components.text.containing import contains
-from components.text.facts import fact_form
 from components.text.languages import function_words
 from components.text.normalize import is_word_character
+from components.text.normalized_facts import fact_form
 from components.text.refusals import is_refusal
 from components.tokenizers.rjieba_words import RjiebaWords
 

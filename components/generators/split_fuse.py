@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from math import ceil, log2
 from typing import ClassVar
 
-from components.asking.templates import chat, question_in_context
+from components.asking.prompt_parts import chat, question_in_context
 from components.generators.joining import add_earlier_answers, choose_answer, first_failed, mark_truncated
 from components.limits import too_small
 from components.protocols import Ask, Render, Tokenizer

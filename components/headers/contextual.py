@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from components.asking.templates import chat
+from components.asking.prompt_parts import chat
 from components.asking.written_texts import wording_problems, write_texts
 from components.limits import too_small
 from components.protocols import LLM, Ask

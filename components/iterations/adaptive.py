@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from components.asking.model_reply import read_object
+from components.asking.prompt_parts import chat
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
-from components.asking.reply import read_object
-from components.asking.templates import chat
 from components.asking.written_texts import wording_problems
 from components.iterations.asked import AskedSearches
 from components.json_value import Json

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from components.asking.model_reply import copies_placeholder, flag, json_values, strip_thoughts
+from components.asking.prompt_parts import chat, number_lines
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
-from components.asking.reply import copies_placeholder, flag, json_values, strip_thoughts
-from components.asking.templates import chat, number_lines
 from components.asking.written_texts import wording_problems
 from components.json_value import Json
 from components.limits import too_small

@@ -7,9 +7,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from components.asking.model_reply import copies_placeholder, flag, read_object
+from components.asking.prompt_parts import chat
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
-from components.asking.reply import copies_placeholder, flag, read_object
-from components.asking.templates import chat
 from components.json_value import Json
 from components.limits import too_small
 from components.means import combine_mean, mean_scores

@@ -5,17 +5,24 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import ClassVar, Protocol
 
+from components.asking.model_reply import strip_template
+from components.asking.prompt_parts import chat, number_lines, question_in_context
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
-from components.asking.reply import strip_template
-from components.asking.templates import chat, number_lines, question_in_context
-from components.judges.claim_replies import CLAIMS_SCHEMA, VERDICTS_SCHEMA, Support, Verdict, read_claims, read_verdicts
+from components.judges.claim_replies import (
+    CLAIMS_SCHEMA,
+    VERDICTS_SCHEMA,
+    ClaimVerdict,
+    Support,
+    read_claims,
+    read_verdicts,
+)
 from components.limits import too_small
 from components.protocols import Ask, Component
 from components.records import Request, Sample, ScoreState
 from components.text.templates import fill, missing_placeholders
 
 Claims = tuple[str, ...]
-Verdicts = tuple[Verdict, ...]
+Verdicts = tuple[ClaimVerdict, ...]
 
 
 @dataclass(frozen=True)
@@ -56,7 +63,7 @@ class Undecided:
 
     def verdicts(self, checks: Sequence[Check]) -> list[Verdicts]:
         """Return the verdict "neither" for every claim."""
-        return [(Verdict(Support.NEITHER),) * len(check.claims) for check in checks]
+        return [(ClaimVerdict(Support.NEITHER),) * len(check.claims) for check in checks]
 
 
 @dataclass(frozen=True)

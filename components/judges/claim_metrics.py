@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from components.asking.prompt_parts import reference_text
 from components.asking.readable_requests import UnreadableReply
-from components.asking.templates import reference_text
 from components.judges.claim_checks import (
     Check,
     ClaimChecker,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from components.asking.reply import copies_placeholder, json_values, whole_number
+from components.asking.model_reply import copies_placeholder, json_values, whole_number
 from components.json_value import Json
 
 
@@ -17,7 +17,7 @@ class Support(StrEnum):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ClaimVerdict:
     """The relation of a text to one claim, with the judge's reason ("" if it gave none)."""
 
     support: Support
@@ -72,7 +72,7 @@ def read_claims(text: str, prompt: str) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(" ".join(claim.split()) for claim in claims))
 
 
-def read_verdicts(text: str, n_claims: int) -> tuple[Verdict, ...] | None:
+def read_verdicts(text: str, n_claims: int) -> tuple[ClaimVerdict, ...] | None:
     """Return the verdicts on claims 1 to `n_claims`. Return None unless the reply has exactly one for each number.
 
     Verdicts are matched to claims by number, not by position: a model that skips a claim would shift all later ones. A
@@ -83,7 +83,7 @@ def read_verdicts(text: str, n_claims: int) -> tuple[Verdict, ...] | None:
         support = _SUPPORTS.get(str(entry.get("verdict")).strip().lower())
         if support is None:
             return None
-        verdicts.append(Verdict(support, " ".join(str(entry.get("reason") or "").split())))
+        verdicts.append(ClaimVerdict(support, " ".join(str(entry.get("reason") or "").split())))
     return tuple(verdicts) if len(verdicts) == n_claims else None
 
 

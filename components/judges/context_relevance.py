@@ -7,9 +7,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from components.asking.model_reply import read_object, strip_template, whole_number
+from components.asking.prompt_parts import chat, number_lines, question_in_context
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
-from components.asking.reply import read_object, strip_template, whole_number
-from components.asking.templates import chat, number_lines, question_in_context
 from components.json_value import Json
 from components.limits import too_small
 from components.means import combine_mean, mean_scores

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from components.asking.reply import flag, read_object, whole_number
+from components.asking.model_reply import flag, read_object, whole_number
 from components.json_value import Json
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from components.errors import ComponentError
 from components.fields import runtime_only
 from components.judges.claim_checks import Check, Verdicts
-from components.judges.claim_replies import Support, Verdict
+from components.judges.claim_replies import ClaimVerdict, Support
 from components.limits import too_small
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import sentence_transformers_options
@@ -88,12 +88,12 @@ class CrossEncoderEntailment:
         return [labels[column] for column in scores.argmax(axis=1).tolist()]
 
 
-def _verdict(relations: Sequence[Support]) -> Verdict:
+def _verdict(relations: Sequence[Support]) -> ClaimVerdict:
     """Return the strongest relation of several texts to a claim, with the number of the first text that has it."""
     for support in (Support.SUPPORTED, Support.CONTRADICTED):
         if support in relations:
-            return Verdict(support, f"[{relations.index(support) + 1}]")
-    return Verdict(Support.NEITHER)
+            return ClaimVerdict(support, f"[{relations.index(support) + 1}]")
+    return ClaimVerdict(Support.NEITHER)
 
 
 def _read_labels(model: str, encoder: "CrossEncoder") -> list[Support]:

@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from components.asking.model_reply import copies_placeholder, strip_template
+from components.asking.prompt_parts import chat, number_lines, question_in_context, reference_text
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
-from components.asking.reply import copies_placeholder, strip_template
-from components.asking.templates import chat, number_lines, question_in_context, reference_text
 from components.fields import added_later
 from components.json_value import Json
 from components.judges.claim_replies import read_list, read_numbered

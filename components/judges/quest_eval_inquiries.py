@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from components.asking.model_reply import copies_placeholder, json_values, read_object, strip_template, whole_number
+from components.asking.prompt_parts import chat
 from components.asking.readable_requests import Inquiry
-from components.asking.reply import copies_placeholder, json_values, read_object, strip_template, whole_number
-from components.asking.templates import chat
 from components.json_value import Json
 from components.records import Request, Sample
 from components.text.templates import fill

@@ -2,7 +2,7 @@
 
 import logging
 
-from components.openai_server.errors import HttpError
+from components.openai_server.server_errors import HttpError
 from components.records import AnswerState
 from components.secrets.mask import shorten_masked
 

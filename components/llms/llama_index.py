@@ -12,8 +12,8 @@ from components.llms.endings import is_filtered_prompt
 from components.llms.llama_index_replies import as_server_error, error_line, read_reply
 from components.openai_server.access import read_api_key
 from components.openai_server.breaker import Breaker
-from components.openai_server.errors import HttpError, classify_error
 from components.openai_server.limiter import current_limiter
+from components.openai_server.server_errors import HttpError, classify_error
 from components.pretrained.llama_index_class import LlamaIndexClass
 from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, Request

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from components.llms.endings import classify_ending, is_broken_off
-from components.openai_server.errors import HttpError, Malformed, Unreachable
-from components.openai_server.reading import parse_count
+from components.openai_server.reply_reading import parse_count
+from components.openai_server.server_errors import HttpError, Malformed, Unreachable
 from components.records import Answer, AnswerState
 from components.secrets.mask import HIDDEN, join_masked, shorten_masked
 from components.text.thoughts import split_thoughts
@@ -50,7 +50,7 @@ def read_reply(response: Any, request_id: str, latency_s: float) -> Answer:
 
 
 def as_server_error(error: Exception) -> Exception:
-    """Return the error of `components.openai_server.errors` that matches an exception of an SDK or its cause.
+    """Return the error of `components.openai_server.server_errors` that matches an exception of an SDK or its cause.
 
     Returns the exception itself if no error matches.
     """

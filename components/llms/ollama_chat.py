@@ -6,13 +6,13 @@ from typing import Any, ClassVar
 
 from components.fields import runtime_only
 from components.llms.sampling import sampling_problems
-from components.openai_server.counts import TokenCountPaths
-from components.openai_server.errors import Malformed, format_preview
 from components.openai_server.limiter import Account
 from components.openai_server.look_up import LookUpFailed, fetch_body
-from components.openai_server.reading import get_objects, get_text, parse_body, read_count, read_member
+from components.openai_server.reply_reading import get_objects, get_text, parse_body, read_count, read_member
 from components.openai_server.server import Server, build_server
+from components.openai_server.server_errors import Malformed, format_preview
 from components.openai_server.session import Session
+from components.openai_server.token_counts import TokenCountPaths
 from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, ErrorClass, Request
 from components.text.thoughts import split_thoughts

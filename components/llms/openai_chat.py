@@ -15,9 +15,9 @@ from components.llms.endings import is_filtered_prompt
 from components.llms.openai_replies import read_replies
 from components.llms.sampling import sampling_problems
 from components.openai_server.access import extract_host
-from components.openai_server.errors import HttpError
 from components.openai_server.limiter import Account
 from components.openai_server.server import FailedCall, Server, build_server
+from components.openai_server.server_errors import HttpError
 from components.openai_server.session import Session
 from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, Request

@@ -6,9 +6,9 @@ from itertools import accumulate, pairwise
 
 from components.json_value import Json
 from components.llms.endings import classify_ending, is_broken_off, is_filter
-from components.openai_server.counts import AS_OPENAI
-from components.openai_server.errors import Malformed, format_preview
-from components.openai_server.reading import get_objects, get_text, read_count, read_member
+from components.openai_server.reply_reading import get_objects, get_text, read_count, read_member
+from components.openai_server.server_errors import Malformed, format_preview
+from components.openai_server.token_counts import AS_OPENAI
 from components.records import Answer, AnswerState
 from components.text.thoughts import split_thoughts
 

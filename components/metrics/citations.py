@@ -11,7 +11,7 @@ from components.errors import ComponentError
 from components.means import combine_mean, mean_scores
 from components.metrics.gold_spans import Span, count_common_characters, gold_positions, gold_spans, n_characters
 from components.records import Documents, PassagePlaces, Sample, Scores, ScoreState
-from components.text.citations import Statement, statements
+from components.text.citation_marks import Statement, statements
 
 _ENOUGH = 0.5
 """Share of the characters of a gold unit, or of a passage that is shorter than the unit."""

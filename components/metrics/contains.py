@@ -11,8 +11,8 @@ from components.means import combine_mean, mean_scores
 from components.metrics.references import require_texts
 from components.records import Sample, Scores, ScoreState, TextsWithUnits
 from components.text.containing import contains
-from components.text.facts import FACT_FORM_VERSION, fact_form
 from components.text.normalize import ANSWER_FORM_VERSION
+from components.text.normalized_facts import FACT_FORM_VERSION, fact_form
 
 Parts = Sequence[Sequence[str]]
 """Parts that an answer should contain, each as its possible wordings."""

@@ -13,8 +13,8 @@ from components.metrics.contains import contains_all_parts
 from components.metrics.references import require_texts
 from components.records import Sample, Scores, ScoreState, TextsWithUnits
 from components.text.containing import contains, form_to_search
-from components.text.facts import FACT_FORM_VERSION
 from components.text.normalize import ANSWER_FORM_VERSION
+from components.text.normalized_facts import FACT_FORM_VERSION
 
 ERROR_PHRASES = ("factual errors", "factual error", "事实性错误")
 """The phrases that `prompt=english_false_passages` and `prompt=chinese_false_passages` ask for, and the English

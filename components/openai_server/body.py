@@ -3,7 +3,7 @@
 import zlib
 from typing import TYPE_CHECKING
 
-from components.openai_server.errors import Malformed, TooLarge
+from components.openai_server.server_errors import Malformed, TooLarge
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse

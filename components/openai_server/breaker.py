@@ -5,8 +5,14 @@ import time
 from dataclasses import dataclass, field
 
 from components.errors import BudgetReached, StoreError
-from components.openai_server.errors import Refused, affects_all_requests, classify_error, is_rate_limit, is_temporary
 from components.openai_server.retry_report import RetryReport
+from components.openai_server.server_errors import (
+    Refused,
+    affects_all_requests,
+    classify_error,
+    is_rate_limit,
+    is_temporary,
+)
 from components.openai_server.window import Window
 from components.records import ErrorClass
 

@@ -17,7 +17,9 @@ from components.json_value import Json
 from components.openai_server.access import OPENAI, find_proxy, proxy_problems, read_api_key
 from components.openai_server.body import ACCEPTED, MAX_BYTES, read_body
 from components.openai_server.connector import clean_connector
-from components.openai_server.errors import (
+from components.openai_server.origin import MAX_REDIRECTS, REDIRECTS, resolve_redirect
+from components.openai_server.reply_reading import parse_body
+from components.openai_server.server_errors import (
     BrokenProtocol,
     CertificateExpired,
     Disconnected,
@@ -31,8 +33,6 @@ from components.openai_server.errors import (
     Untrusted,
     readable_text,
 )
-from components.openai_server.origin import MAX_REDIRECTS, REDIRECTS, resolve_redirect
-from components.openai_server.reading import parse_body
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession

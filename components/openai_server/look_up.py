@@ -5,8 +5,8 @@ from typing import IO
 from urllib.error import URLError
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
-from components.openai_server.errors import Redirected
 from components.openai_server.origin import resolve_redirect
+from components.openai_server.server_errors import Redirected
 from components.secrets.mask import mask_text
 
 _MAX_BYTES = 16 << 20

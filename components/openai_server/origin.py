@@ -2,7 +2,7 @@
 
 from urllib.parse import urljoin, urlsplit
 
-from components.openai_server.errors import Redirected
+from components.openai_server.server_errors import Redirected
 from components.secrets.mask import mask_text
 
 REDIRECTS = (301, 302, 303, 307, 308)

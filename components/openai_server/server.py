@@ -23,9 +23,12 @@ from components.openai_server.access import (
 )
 from components.openai_server.account_refusals import AccountRefusals
 from components.openai_server.breaker import Breaker
-from components.openai_server.calls import Calls
+from components.openai_server.concurrent_calls import Calls
 from components.openai_server.connection import Connection
-from components.openai_server.errors import (
+from components.openai_server.event_loop import LoopThread
+from components.openai_server.limiter import Account, Limiter, current_limiter
+from components.openai_server.retry_report import LONG_WAIT_S
+from components.openai_server.server_errors import (
     CertificateExpired,
     Encrypted,
     HttpError,
@@ -39,9 +42,6 @@ from components.openai_server.errors import (
     is_too_slow,
     retry_after_s,
 )
-from components.openai_server.event_loop import LoopThread
-from components.openai_server.limiter import Account, Limiter, current_limiter
-from components.openai_server.retry_report import LONG_WAIT_S
 from components.openai_server.session import NotSent, Session
 from components.records import Answer, ErrorClass, Request
 

@@ -11,10 +11,17 @@ from components.json_value import Json
 from components.openai_server.body import MAX_BYTES
 from components.openai_server.breaker import Breaker
 from components.openai_server.connection import Connection
-from components.openai_server.counts import AS_OPENAI, TokenCountPaths
-from components.openai_server.errors import HttpError, Unreachable, WebPage, is_rate_limit, is_too_slow, retry_after_s
 from components.openai_server.limiter import Account, Attempt, Limiter, Tokens, estimate_max_tokens
 from components.openai_server.patience import timeout_ignoring_pauses
+from components.openai_server.server_errors import (
+    HttpError,
+    Unreachable,
+    WebPage,
+    is_rate_limit,
+    is_too_slow,
+    retry_after_s,
+)
+from components.openai_server.token_counts import AS_OPENAI, TokenCountPaths
 
 _LOOK_EVERY_S = 0.02
 """Interval between checks for room in the window."""

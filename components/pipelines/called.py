@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from components.openai_server.breaker import Breaker
-from components.openai_server.errors import classify_error
 from components.openai_server.limiter import current_limiter
-from components.pipelines.reply import read_reply, split_question
+from components.openai_server.server_errors import classify_error
+from components.pipelines.pipeline_reply import read_reply, split_question
 from components.protocols import AnswersFrom
 from components.records import Answer, ErrorClass, Request
 from components.secrets.mask import shorten_masked
 from components.user_code.calling import call_each
 from components.user_code.calls import CallsUserCode, format_exception
-from components.user_code.passages import BadReply
+from components.user_code.returned_passages import BadReply
 
 _SHOWN_CHARACTERS = 300
 

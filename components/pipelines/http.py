@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from components.fields import runtime_only
-from components.openai_server.counts import TokenCountPaths
-from components.openai_server.errors import Malformed
 from components.openai_server.limiter import Account
 from components.openai_server.server import Server
+from components.openai_server.server_errors import Malformed
 from components.openai_server.session import Session
-from components.pipelines.reply import read_reply, split_question
+from components.openai_server.token_counts import TokenCountPaths
+from components.pipelines.pipeline_reply import read_reply, split_question
 from components.protocols import AnswersFrom
 from components.records import Answer, Request
-from components.user_code.passages import BadReply
+from components.user_code.returned_passages import BadReply
 
 _EXAMPLE = "http://127.0.0.1:9000/answer"
 _COUNTED_AT = TokenCountPaths(frozenset({"answer"}), ("usage", "prompt_tokens"), ("usage", "completion_tokens"))

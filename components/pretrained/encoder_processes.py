@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from components.child_processes import SpawnWithoutMain, end_with_parent
 from components.errors import ComponentError
 from components.pretrained.load_once import load_once, release_all_but
 from components.pretrained.model_folder import torch_device
 from components.pretrained.sentence_encoder import SentenceEncoder, Side
-from components.processes import SpawnWithoutMain, end_with_parent
 
 if TYPE_CHECKING:
     from multiprocessing.queues import SimpleQueue

@@ -48,8 +48,8 @@ class Pipeline(LLM, Protocol):
     """A component that answers questions with a whole pipeline instead of the other components of a cell.
 
     It gets the conversation as messages: the earlier questions and answers in turn, and finally the question. The text
-    of an answer is a reply as `components.pipelines.reply` stores it. With `is_built_in`, the other components of the
-    cell answer, and it is never asked.
+    of an answer is a reply as `components.pipelines.pipeline_reply` stores it. With `is_built_in`, the other components
+    of the cell answer, and it is never asked.
     """
 
     is_built_in: ClassVar[bool]

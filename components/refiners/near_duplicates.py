@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from components.records import Documents, RefinedDocuments
 from components.refiners.pieces import assemble_documents, copy_piece
-from components.text.near_duplicates import repeated_texts
+from components.text.similar_documents import repeated_texts
 
 
 @dataclass(frozen=True)

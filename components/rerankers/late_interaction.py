@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.encodings import WithTokenVectors
-from components.late_interaction import score_pairs
 from components.protocols import ThreeWayEncoder, TokenVectorEncoder
 from components.records import Passages
+from components.token_similarity import score_pairs
 
 
 @dataclass(frozen=True)

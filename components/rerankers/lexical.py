@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from components.protocols import WordTokenizer
 from components.records import Passages, Terms
-from components.text.counts import count_matrix, inverse_document_frequency
+from components.text.sparse_counts import count_matrix, inverse_document_frequency
 from components.tokenizers.rjieba_words import RjiebaWords
 
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from components.asking.model_reply import json_values, strip_thoughts, whole_number
+from components.asking.prompt_parts import chat, number_lines
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
-from components.asking.reply import json_values, strip_thoughts, whole_number
-from components.asking.templates import chat, number_lines
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import HitOrder, ScoreState
-from components.rerankers.asked import request_about
+from components.rerankers.model_requests import request_about
 from components.text.templates import fill, missing_placeholders
 
 _CHAIN = re.compile(r"(?<!\d)\[?\d++\]?(?:\s*[>＞]\s*\[?\d++\]?)+")

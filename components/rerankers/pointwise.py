@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import ClassVar
 
+from components.asking.model_reply import read_object, whole_number
+from components.asking.prompt_parts import chat
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
-from components.asking.reply import read_object, whole_number
-from components.asking.templates import chat
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import HitOrder, ScoreState
-from components.rerankers.asked import request_about
+from components.rerankers.model_requests import request_about
 from components.text.templates import fill, missing_placeholders
 
 

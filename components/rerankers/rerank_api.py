@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from components.fields import runtime_only
 from components.limits import too_small
-from components.openai_server.errors import Malformed
 from components.openai_server.limiter import Account
-from components.openai_server.reading import get_objects, in_order, to_float_array
 from components.openai_server.received_replies import current_received, request_all
+from components.openai_server.reply_reading import get_objects, in_order, to_float_array
 from components.openai_server.server import Server, build_server
+from components.openai_server.server_errors import Malformed
 from components.openai_server.session import Session
 from components.records import Passages
 from components.rerankers.query_chunk_pairs import TextPair, distinct_pairs

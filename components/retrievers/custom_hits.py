@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from components.records import IndexedText
-from components.user_code.passages import read_passages
+from components.user_code.returned_passages import read_passages
 
 T = TypeVar("T")
 

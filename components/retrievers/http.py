@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 
 from components.errors import ComponentError
 from components.fields import runtime_only
-from components.openai_server.counts import TokenCountPaths
-from components.openai_server.errors import Malformed
 from components.openai_server.server import FailedCall, Server
+from components.openai_server.server_errors import Malformed
 from components.openai_server.session import Session
+from components.openai_server.token_counts import TokenCountPaths
 from components.protocols import Fusion
 from components.records import IndexedText
 from components.retrievers.arms import depth_problems
 from components.retrievers.custom_hits import in_order, read_hits
-from components.user_code.passages import BadReply
+from components.user_code.returned_passages import BadReply
 
 _EXAMPLE = "http://127.0.0.1:9000/search"
 _NO_TOKENS = TokenCountPaths(frozenset(), (), ())

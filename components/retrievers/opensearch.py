@@ -14,10 +14,10 @@ from components.errors import ComponentError
 from components.fields import runtime_only
 from components.json_value import Json
 from components.limits import expected_one_of
-from components.openai_server.counts import TokenCountPaths
-from components.openai_server.errors import Malformed
 from components.openai_server.server import FailedCall, Server
+from components.openai_server.server_errors import Malformed
 from components.openai_server.session import Session
+from components.openai_server.token_counts import TokenCountPaths
 from components.records import IndexedText
 from components.retrievers.custom_hits import in_order
 from components.retrievers.existing_index import (

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from components.errors import ComponentError
 from components.openai_server.access import proxy_problems, url_problems
 from components.pretrained.model_folder import missing_package_errors
-from components.qdrant.connection import connect, opened_folder
+from components.qdrant.server_client import connect, opened_folder
 from components.records import IndexedText
 from components.retrievers.existing_index import (
     ExistingCollection,

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from components.asking.reply import flag, read_object
+from components.asking.model_reply import flag, read_object
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import AnswerCheck, AskedText, JudgeInput, Request
-from components.revisers.checking import PLACEHOLDERS, has_passages, messages_about, verify_answers
+from components.revisers.support_check import PLACEHOLDERS, has_passages, messages_about, verify_answers
 from components.text.normalize import ANSWER_FORM_VERSION
 from components.text.refusals import is_refusal
 from components.text.templates import missing_placeholders

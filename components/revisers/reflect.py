@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from components.asking.model_reply import copies_placeholder, read_object
 from components.asking.readable_requests import Inquiry, ask_until_readable
-from components.asking.reply import copies_placeholder, read_object
 from components.asking.written_texts import read_text, to_asked_text
 from components.fields import runtime_only
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import AnswerCheck, AskedText, JudgeInput, Request
-from components.revisers.checking import PLACEHOLDERS, has_passages, messages_about, verify_answers
+from components.revisers.support_check import PLACEHOLDERS, has_passages, messages_about, verify_answers
 from components.text.templates import missing_placeholders
 
 _LISTS = ("unsupported", "missing")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from components.means import combine_mean, mean_scores
 from components.protocols import LLM, Ask, JudgePreparation, Reviser
 from components.records import AnswerCheck, JudgeInput, Judgements, Sample, ScoreState
-from components.revisers.checking import PURPOSE
+from components.revisers.support_check import PURPOSE
 from components.text.normalize import ANSWER_FORM_VERSION
 from components.text.refusals import is_refusal
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from components.secrets.escapes import EscapedSecrets
-from components.secrets.forms import encoded_forms
 from components.secrets.names import (
     KEY_SHAPE,
     NAMES_HEADERS,
@@ -24,6 +23,7 @@ from components.secrets.names import (
     may_consist_of_words,
     names_secret,
 )
+from components.secrets.secret_encodings import encoded_forms
 
 _ADDRESS = re.compile(r"[a-zA-Z][\w+.-]{0,30}://\S+")
 _ADDRESS_WITH_SPACE = re.compile(r"[a-zA-Z][\w+.-]{0,30}://[^\s/?#]*\s.*@\S*")

@@ -18,8 +18,8 @@ from components.fields import runtime_only
 from components.loading import loading
 from components.protocols import Arrays, WordTokenizer
 from components.records import Hits, IndexBlock, Passages, Terms
-from components.text.counts import count_matrix
 from components.text.ranking import empty_hits, merge_best, select_best
+from components.text.sparse_counts import count_matrix
 from components.threads import n_threads
 from components.tokenizers.rjieba_words import RjiebaWords
 

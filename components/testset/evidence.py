@@ -18,7 +18,7 @@ from components.limits import too_small
 from components.testset.protocols import SourceCorpus, Task
 from components.testset.records import EvidenceSet, Extract
 from components.testset.windows import windows
-from components.text.near_duplicates import CONTAINED_SHINGLE_CHARACTERS, Shingles, hash_shingles, overlap
+from components.text.similar_documents import CONTAINED_SHINGLE_CHARACTERS, Shingles, hash_shingles, overlap
 
 _FAIR_SHARE = 0.5
 """Share of the facts in a document's best piece. Pieces with fewer facts are not used."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from components.asking.templates import chat
+from components.asking.prompt_parts import chat
 from components.asking.written_texts import wording_problems
 from components.records import Kind, Request, Sample
 from components.text.templates import fill

@@ -7,7 +7,7 @@ from components.errors import ComponentError
 from components.pretrained.model_folder import missing_package_errors
 from components.user_code.calls import Parameters, format_exception, function_problems, import_object, import_problems
 from components.user_code.langchain_runs import ChainRecord, langchain_handler
-from components.user_code.passages import BadReply, preview
+from components.user_code.returned_passages import BadReply, preview
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document

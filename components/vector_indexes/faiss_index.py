@@ -13,8 +13,8 @@ from components.loading import loading
 from components.protocols import Arrays
 from components.records import Hits
 from components.text.ranking import empty_hits
-from components.vector_indexes.building import one_thread, sample_vectors
 from components.vector_indexes.exact import Device, device_problems, nearest
+from components.vector_indexes.index_building import one_thread, sample_vectors
 from components.vector_indexes.mapped import open_index, row_blocks, write_index
 from components.vector_indexes.similarity import BEYOND, rank
 

@@ -17,7 +17,7 @@ from components.limits import too_small
 from components.openai_server.access import key_problems, proxy_problems, url_problems
 from components.pretrained.model_folder import missing_package_errors
 from components.protocols import Arrays
-from components.qdrant.connection import IN_PROCESS, connect
+from components.qdrant.server_client import IN_PROCESS, connect
 from components.records import Hits
 from components.text.ranking import empty_hits
 from components.vector_indexes.mapped import row_blocks

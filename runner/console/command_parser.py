@@ -5,7 +5,7 @@ import sys
 from textwrap import wrap
 from typing import Any, NoReturn
 
-from components.secrets.given import misplaced_in_value
+from components.secrets.configured_secrets import misplaced_in_value
 from components.secrets.known import find_variable
 from components.secrets.mask import current_mask, mask_text
 from runner.console.documentation import docs_note

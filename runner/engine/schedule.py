@@ -23,7 +23,7 @@ from runner.console.ending_signals import defer_ending_signals
 from runner.engine.executors.protocol import N_LOSSES, Executor, LostStage, Stages, StartPriority, Watch, Workers
 from runner.engine.outcome import StageRun, inherited_failure
 from runner.engine.stage import AnyStage
-from runner.engine.steering import NoSteering, Steering
+from runner.engine.steering_requests import NoSteering, Steering
 from runner.engine.store import Store
 
 log = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
-from components.asking.templates import number_lines
+from components.asking.prompt_parts import number_lines
 from components.datasets.json_fields import Record, as_list, as_record, read_records, required_text
 from components.datasets.json_files import read_json
 from components.errors import DataError

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from components.datasets.data_files import read_lines
 from components.datasets.json_fields import (
     Record,
     as_list,
@@ -21,7 +22,6 @@ from components.datasets.json_fields import (
     required_text,
 )
 from components.datasets.json_files import read_json
-from components.datasets.reading import read_lines
 from components.datasets.spreadsheets import table_rows, texts_in
 from components.errors import DataError
 from components.limits import expected_one_of

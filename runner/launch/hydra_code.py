@@ -14,7 +14,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from components.errors import ConfigError
 from components.json_value import Json
-from components.secrets.given import misplaced_secrets, named_variables
+from components.secrets.configured_secrets import misplaced_secrets, named_variables
 from components.secrets.known import mark_variable
 from runner.engine.plugins.named_code import class_errors, remedy, top_package
 from runner.engine.plugins.trusted_packages import is_within

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from components.errors import ComponentError, RagGridError
-from components.late_interaction import score_pairs
 from components.openai_server.access import extract_host
 from components.pretrained.model_files import ModelFiles, model_files
 from components.protocols import (
@@ -22,6 +21,7 @@ from components.protocols import (
 )
 from components.records import AnswerState, Kind, Message, Passages, Request, Sample, TextsWithUnits
 from components.secrets.mask import mask_text
+from components.token_similarity import score_pairs
 from runner.engine.checked_answers import validate_answers
 
 QUESTION = "Which city is the capital of France?"

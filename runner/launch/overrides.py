@@ -7,7 +7,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 
 from components.errors import ConfigError
-from components.secrets.given import misplaced_in_override, named_variables
+from components.secrets.configured_secrets import misplaced_in_override, named_variables
 from components.secrets.known import mark_variable
 from components.secrets.mask import current_mask
 from components.text.brackets import bracket_depth

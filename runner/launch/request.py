@@ -6,7 +6,7 @@ from functools import cache
 from typing import get_type_hints
 
 from components.errors import ConfigError
-from components.secrets.given import misplaced_secrets, named_variables
+from components.secrets.configured_secrets import misplaced_secrets, named_variables
 from components.secrets.known import mark_variable
 from components.secrets.mask import current_mask
 from runner.engine.plugins.plugin_loading import load_plugins

@@ -11,7 +11,7 @@ from pathlib import Path
 from components.json_value import Json
 from runner.engine.spending import Budget
 from runner.engine.stage import AnyStage
-from runner.engine.steering import Steering
+from runner.engine.steering_requests import Steering
 from runner.engine.store.heartbeat import heartbeat
 from runner.engine.store.writers import Writers
 from runner.output.progress import StageProgress

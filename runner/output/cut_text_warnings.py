@@ -7,7 +7,7 @@ import numpy as np
 from components.errors import ComponentError
 from components.protocols import Chunker, DenseArm, GraphArm, ReadsTokens
 from components.records import Documents, SpanTexts
-from components.text.tables import segment
+from components.text.corpus_tables import segment
 from runner.engine.store import Store
 from runner.pipeline.corpus.chunk_vectors import reads_documents
 from runner.pipeline.corpus.loaded_data import some_documents

@@ -39,7 +39,7 @@ from runner.pipeline.answers.prompt_passages import AnyPassages, PipelinePassage
 from runner.pipeline.cell import Cell
 from runner.pipeline.corpus.cell_texts import CorpusStages, choose_texts
 from runner.pipeline.corpus.chunk_headers import find_llm_headers
-from runner.pipeline.corpus.gold_copies import FoundCopies, NoCopies
+from runner.pipeline.corpus.gold_copy_stages import FoundCopies, NoCopies
 from runner.pipeline.corpus.listed_documents import ListedDocuments
 from runner.pipeline.corpus.loaded_data import DatasetStages, SampleSet
 from runner.pipeline.corpus.original_places import OriginalView, PromptSpans, map_to_original, refine_gold
@@ -63,8 +63,8 @@ from runner.pipeline.scoring.cell_scores import (
     build_scoring_stages,
 )
 from runner.pipeline.search.cell_search import CellSearchStages, build_index_search, build_search, find_picking_arm
-from runner.pipeline.search.existing_index import find_index_arm
 from runner.pipeline.search.hit_ranks import HitRanks
+from runner.pipeline.search.index_search import find_index_arm
 
 
 @dataclass(frozen=True)

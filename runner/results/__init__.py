@@ -57,18 +57,6 @@ from runner.results.costs import (
     count_tokens_per_sample,
     known_costs,
 )
-from runner.results.files import (
-    RESULTS_DIR,
-    cell_folders,
-    documents_file,
-    find_sweep,
-    read_cell,
-    read_cells,
-    read_sweep,
-    write_cell,
-    write_leaderboard,
-    write_sweep,
-)
 from runner.results.forensic_verdicts import sample_verdicts
 from runner.results.hit_texts import CorpusTexts, corpus_texts, read_hits
 from runner.results.indistinguishable_cells import MANY_CELLS, collect_group_scores, equal_groups, paired_test
@@ -99,6 +87,18 @@ from runner.results.metric_components import combiner, component_settings, depen
 from runner.results.option_sources import cell_command
 from runner.results.partial_sweeps import NO_BEST, NO_EFFECTS, OPTIMISTIC, chose_by_scores, search_text
 from runner.results.released_set import Testset
+from runner.results.result_files import (
+    RESULTS_DIR,
+    cell_folders,
+    documents_file,
+    find_sweep,
+    read_cell,
+    read_cells,
+    read_sweep,
+    write_cell,
+    write_leaderboard,
+    write_sweep,
+)
 from runner.results.sample_groups import effective_groups_note, groups_note, too_few_groups
 from runner.results.samples_file import (
     open_parquet,

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from components.records import ScoreState
 from components.subsets import OVERALL
 from runner.results.cell_result import OK, CellResult
-from runner.results.files import read_cell
 from runner.results.metric_components import combiner
+from runner.results.result_files import read_cell
 from runner.results.sample_groups import coarsest_groups, recorded_groups
 from runner.results.samples_file import read_column_names
 from runner.results.scored_samples import (

@@ -13,12 +13,12 @@ from runner.console.styled_text import count
 from runner.results import cell_axes as axes
 from runner.results.cell_choice import find_choice, without_bounds
 from runner.results.cell_result import FAILED, OK, STOPPED, CellResult, all_failed_text, name_stopper
-from runner.results.files import RESULTS_DIR, find_sweep, read_cells, read_sweep
 from runner.results.indistinguishable_cells import paired_test
 from runner.results.joined_samples import common_means
 from runner.results.leaderboard_order import NO_QUALITY, headlines, lacks_quality
 from runner.results.metric_components import larger_is_better
 from runner.results.partial_sweeps import chose_by_scores, n_candidates, search_text
+from runner.results.result_files import RESULTS_DIR, find_sweep, read_cells, read_sweep
 
 BEST = "best"
 """Name of the recommended cell. Ids of cells are hexadecimal, so they cannot begin like this."""

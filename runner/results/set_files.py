@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from components.datasets.data_files import require_folder
 from components.datasets.json_fields import as_record, optional_texts, read_records, required_text
 from components.datasets.json_files import read_json
-from components.datasets.reading import require_folder
 from components.errors import DataError
 from components.json_value import Json
 from runner.console.written_files import sync

@@ -20,10 +20,10 @@ from runner.serving.asked_question import Choices, Question, QuestionOptions, as
 from runner.serving.cached_stages import CachedStages, needed_stages
 from runner.serving.folder_description import PIPELINE, Description, data_facts, read_description
 from runner.serving.folder_trust import require_trust
-from runner.serving.graph import ServedGraph, build_cell, served_graph
 from runner.serving.in_memory import QuestionRun
 from runner.serving.nodes import with_model_folders
 from runner.serving.retrieved_passages import Passage, best_passages, prompt_passages
+from runner.serving.served_graph import ServedGraph, build_cell, served_graph
 
 
 @dataclass(frozen=True)

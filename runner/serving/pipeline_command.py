@@ -4,7 +4,7 @@ import argparse
 import json
 from pathlib import Path
 
-from components.datasets.reading import parse_user_json
+from components.datasets.data_files import parse_user_json
 from components.errors import DataError, RagGridError
 from components.json_value import Json
 from components.records import Kind

@@ -8,7 +8,7 @@ import numpy as np
 from components.json_value import Json
 from components.records import ChunkOrigins, Documents, Spans, SpanTexts
 from runner.engine.stage_run import Run
-from runner.serving.graph import SearchStages
+from runner.serving.served_graph import SearchStages
 
 
 @dataclass(frozen=True)

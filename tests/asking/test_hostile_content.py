@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from components.asking.reply import flag, json_values, read_object, whole_number
+from components.asking.model_reply import flag, json_values, read_object, whole_number
 from components.fact_graph.fact_replies import read_facts
 from components.judges.answer_relevancy import read_derived
 from components.judges.claim_replies import read_claims, read_verdicts

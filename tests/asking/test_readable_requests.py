@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from components.asking.model_reply import read_object
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
-from components.asking.reply import read_object
 from components.records import Answer, AnswerState, Kind, Message, Request, Sample, ScoreState
 
 INQUIRY = Inquiry(

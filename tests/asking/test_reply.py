@@ -1,6 +1,6 @@
 import pytest
 
-from components.asking.reply import (
+from components.asking.model_reply import (
     copies_placeholder,
     flag,
     json_values,

@@ -1,6 +1,6 @@
 """Parts of prompts."""
 
-from components.asking.templates import questions_by_line
+from components.asking.prompt_parts import questions_by_line
 
 
 def test_multi_line_question_is_joined_into_one_line() -> None:

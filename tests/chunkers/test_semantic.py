@@ -9,7 +9,7 @@ from components.chunkers.semantic import SemanticPacking, SentenceWindows
 from components.embedders.hashing import Hashing
 from components.protocols import EmbeddingChunker
 from components.records import Documents, Spans
-from components.text.tables import segment
+from components.text.corpus_tables import segment
 from tests.contracts.chunker_contract import DOCUMENTS, by_document, documents_of
 from tests.contracts.component_contract import ComponentContract
 

@@ -8,7 +8,7 @@ from components.chunkers.token_window import TokenWindow
 from components.datasets.demo import Demo
 from components.protocols import Chunker
 from components.records import SpanTexts
-from components.text.tables import segment
+from components.text.corpus_tables import segment
 from components.tokenizers.cl100k import Cl100k
 
 MAX_EXCESS_TOKENS = 2

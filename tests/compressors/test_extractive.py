@@ -15,7 +15,7 @@ from components.embedders.openai_embeddings import OpenAIEmbeddings
 from components.records import CompressedPassages, Passages
 from components.rerankers.lexical import LexicalCoverage
 from components.rerankers.rerank_api import RerankApi
-from components.text.tables import build_term_table, query_terms
+from components.text.corpus_tables import build_term_table, query_terms
 from components.tokenizers.english_stems import EnglishStems
 from tests.contracts.compressor_contract import CompressorContract
 from tests.runner.pipeline.fixed import ReadsCharacters

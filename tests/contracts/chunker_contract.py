@@ -12,7 +12,7 @@ import pytest
 from components.chunkers.budget import Unit, overlap_tokens
 from components.protocols import Chunker
 from components.records import Documents, Segments, Spans
-from components.text.tables import segment
+from components.text.corpus_tables import segment
 from tests.contracts.component_contract import ComponentContract
 
 _TEXTS = (

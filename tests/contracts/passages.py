@@ -7,7 +7,7 @@ import numpy as np
 
 from components.protocols import WordTokenizer
 from components.records import IndexBlock, Passage, Passages
-from components.text.tables import TermTable, build_term_table, query_terms
+from components.text.corpus_tables import TermTable, build_term_table, query_terms
 
 
 def make_passages(*texts: str) -> tuple[Passage, ...]:

@@ -1,6 +1,6 @@
 """The contract of every custom pipeline."""
 
-from components.pipelines.reply import stored_replies
+from components.pipelines.pipeline_reply import stored_replies
 from components.protocols import AnswersFrom, Pipeline
 from components.records import AnswerState, ErrorClass, Kind, Message, Request, Sample, Turn
 from tests.contracts.component_contract import ComponentContract

@@ -7,7 +7,7 @@ import pytest
 
 from components.protocols import SparseIndex
 from components.records import Hits, IndexBlock, Passages
-from components.text.tables import build_term_table
+from components.text.corpus_tables import build_term_table
 from tests.contracts.component_contract import ComponentContract
 from tests.contracts.passages import index_block, passages, queries_for
 from tests.contracts.ranking_checks import assert_is_ranking, rankings_of

@@ -7,7 +7,7 @@ from time import process_time
 import pytest
 from pypdf import PageObject, PdfWriter
 
-from components.datasets import parsing_time, reading, sqlite_file
+from components.datasets import data_files, parsing_time, sqlite_file
 from components.datasets.csv_file import read_csv
 from components.datasets.document_files import read_documents
 from components.datasets.file_content import ReadingOptions
@@ -78,13 +78,13 @@ def test_databases_with_bytes_that_are_not_utf8_are_refused(tmp_path: Path, part
 
 
 def test_line_beyond_the_length_limit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "MAX_LINE_BYTES", 10)
+    monkeypatch.setattr(data_files, "MAX_LINE_BYTES", 10)
     file = tmp_path / "a.txt"
     file.write_bytes(b"123456789\n")
-    assert list(reading.read_lines(file, "a text")) == [(1, "123456789")]
+    assert list(data_files.read_lines(file, "a text")) == [(1, "123456789")]
     file.write_bytes(b"short\n" + b"x" * 11)
     with pytest.raises(DataError, match=r"a\.txt, line 2: is longer than 10 bytes"):
-        list(reading.read_lines(file, "a text"))
+        list(data_files.read_lines(file, "a text"))
 
 
 def test_html_page_that_parses_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,7 +121,7 @@ def test_pdf_page_that_reads_too_long_is_refused(tmp_path: Path, monkeypatch: py
 def test_file_beyond_the_size_limit_of_whole_files_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr(reading, "MAX_WHOLE_FILE_BYTES", 20)
+    monkeypatch.setattr(data_files, "MAX_WHOLE_FILE_BYTES", 20)
     (tmp_path / name).write_bytes(b'[{"text": "x"}]')
     assert len(read_documents(tmp_path)[0]) == 1
     (tmp_path / name).write_bytes(b'[{"text": "xxxxxx"}]\n')

@@ -6,6 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from components.datasets.data_files import (
+    read_bytes,
+    read_jsonl,
+    read_lines,
+    require_file,
+    require_folder,
+    sha256_of_files,
+)
 from components.datasets.json_fields import (
     as_list,
     as_record,
@@ -17,14 +25,6 @@ from components.datasets.json_fields import (
     required_texts,
 )
 from components.datasets.json_files import read_json
-from components.datasets.reading import (
-    read_bytes,
-    read_jsonl,
-    read_lines,
-    require_file,
-    require_folder,
-    sha256_of_files,
-)
 from components.errors import DataError
 
 WANTED = "a test file"

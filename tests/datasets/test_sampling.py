@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from components.datasets.sampling import allocate, limit_samples
+from components.datasets.subsampling import allocate, limit_samples
 from components.records import Kind, Sample
 
 

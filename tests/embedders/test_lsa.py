@@ -6,7 +6,7 @@ from threadpoolctl import threadpool_limits
 from components.embedders import lsa
 from components.embedders.lsa import Lsa
 from components.records import Passages, Terms
-from components.text.tables import build_term_table
+from components.text.corpus_tables import build_term_table
 from components.tokenizers.rjieba_words import RjiebaWords
 from tests.contracts.embedder_contract import CORPUS, EmbedderContract
 from tests.contracts.passages import passages, queries_for

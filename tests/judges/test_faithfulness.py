@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from components.judges.claim_checks import Check
-from components.judges.claim_replies import Support, Verdict
+from components.judges.claim_replies import ClaimVerdict, Support
 from components.judges.faithfulness import Faithfulness
 from components.llms.scripted import Scripted
 from components.records import Answer, AnswerState, JudgeInput, Kind, Request, Sample, ScoreState
@@ -159,9 +159,11 @@ class TestEntailmentModel:
     class Model:
         version = 1
 
-        def verdicts(self, checks: list[Check]) -> list[tuple[Verdict, ...]]:
+        def verdicts(self, checks: list[Check]) -> list[tuple[ClaimVerdict, ...]]:
             return [
-                tuple(Verdict(Support.SUPPORTED if claim in own.texts else Support.NEITHER) for claim in own.claims)
+                tuple(
+                    ClaimVerdict(Support.SUPPORTED if claim in own.texts else Support.NEITHER) for claim in own.claims
+                )
                 for own in checks
             ]
 

@@ -13,7 +13,7 @@ import pytest
 from components.errors import ComponentError
 from components.llms.llama_index import LlamaIndexChat
 from components.llms.llama_index_replies import as_server_error, read_reply
-from components.openai_server.errors import Malformed, classify_error
+from components.openai_server.server_errors import Malformed, classify_error
 from components.records import Answer, AnswerState, ErrorClass, Message, Request
 from runner.engine.identity import describe
 from runner.engine.spending import SharedLimiter

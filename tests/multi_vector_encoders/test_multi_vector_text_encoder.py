@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from components import late_interaction
+from components import token_similarity
 from components.encodings import MultiEncodings
 from components.errors import ComponentError
 from components.multi_vector_encoders.multi_vector_text_encoder import MultiVectorTextEncoder
@@ -141,7 +141,7 @@ def test_multi_vector_rankings_equal_the_package(layout: tuple[str, Path]) -> No
     exact = expected.similarity(of_queries, of_chunks).numpy() / n_tokens[:, np.newaxis]
     rounded = ([own.half().float() for own in texts] for texts in (of_queries, of_chunks))
     scores = expected.similarity(*rounded).numpy() / n_tokens[:, np.newaxis]
-    hits = late_interaction.best_chunks(queries.multi, chunks.multi, len(CHUNKS))
+    hits = token_similarity.best_chunks(queries.multi, chunks.multi, len(CHUNKS))
     for query, ranking in enumerate(rankings_of(hits)):
         assert sorted(ranking) == list(range(len(CHUNKS)))
         np.testing.assert_allclose(hits.score[query], scores[query, ranking], atol=2e-4)

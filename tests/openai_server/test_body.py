@@ -15,7 +15,14 @@ import pytest
 
 from components.openai_server.body import MAX_BYTES_OF_ERROR
 from components.openai_server.connection import Connection
-from components.openai_server.errors import Disconnected, HttpError, Malformed, TooLarge, describe_error, is_temporary
+from components.openai_server.server_errors import (
+    Disconnected,
+    HttpError,
+    Malformed,
+    TooLarge,
+    describe_error,
+    is_temporary,
+)
 
 _MAX_BYTES = 1 << 20
 _GIB_IN_KIB = 1 << 20

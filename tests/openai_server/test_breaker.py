@@ -4,7 +4,7 @@ import pytest
 
 from components.openai_server import breaker as module
 from components.openai_server.breaker import Breaker, Health
-from components.openai_server.errors import Disconnected, HttpError, Refused
+from components.openai_server.server_errors import Disconnected, HttpError, Refused
 from components.records import ErrorClass
 
 BUSY, TOO_LONG, NO_KEY = (HttpError(status, "", {}) for status in (503, 400, 401))

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from components.openai_server.calls import Calls
+from components.openai_server.concurrent_calls import Calls
 
 
 async def double(number: int) -> int:

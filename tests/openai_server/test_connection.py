@@ -19,7 +19,7 @@ from aiohttp.client_reqrep import ConnectionKey
 from components.llms.openai_chat import OpenAIChat
 from components.openai_server.connection import Connection
 from components.openai_server.connector import _has_unread_bytes
-from components.openai_server.errors import (
+from components.openai_server.server_errors import (
     Disconnected,
     HttpError,
     Malformed,

@@ -2,9 +2,9 @@ from typing import Any
 
 import pytest
 
-from components.openai_server.counts import AS_OPENAI
 from components.openai_server.limiter import Tokens
-from components.openai_server.reading import Malformed, read_count, to_float_array
+from components.openai_server.reply_reading import Malformed, read_count, to_float_array
+from components.openai_server.token_counts import AS_OPENAI
 
 MAX_TOKENS = Tokens(100, 50)
 

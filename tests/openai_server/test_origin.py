@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from components.openai_server.connection import Connection
-from components.openai_server.errors import (
+from components.openai_server.look_up import LookUpFailed, fetch_body
+from components.openai_server.origin import resolve_redirect
+from components.openai_server.server_errors import (
     Redirected,
     affects_all_requests,
     classify_error,
     describe_error,
     is_temporary,
 )
-from components.openai_server.look_up import LookUpFailed, fetch_body
-from components.openai_server.origin import resolve_redirect
 from components.records import ErrorClass
 from tests.llms.chat_server import Reply, chat_server
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from benchmarks.rate_limits import DELAYS, SETTINGS, Account, Setting, send, virtual_time
-from components.openai_server.errors import HttpError, classify_error, is_temporary
+from components.openai_server.server_errors import HttpError, classify_error, is_temporary
 from components.records import ErrorClass
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from components.openai_server.errors import Malformed
-from components.openai_server.reading import get_objects
+from components.openai_server.reply_reading import get_objects
+from components.openai_server.server_errors import Malformed
 
 
 @pytest.mark.parametrize("name", ["choices", "data", "results"])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from components.pipelines.http import HttpPipeline
-from components.pipelines.reply import stored_replies
+from components.pipelines.pipeline_reply import stored_replies
 from components.records import Answer, AnswerState, ErrorClass, Turn
 from tests.contracts.pipeline_contract import PipelineContract, make_request
 from tests.llms.chat_server import ChatServer, Reply, chat_server

@@ -9,9 +9,9 @@ import pytest
 
 from components.errors import ComponentError
 from components.pipelines.langchain import LangchainPipeline
-from components.pipelines.reply import PipelineReply, stored_replies
+from components.pipelines.pipeline_reply import PipelineReply, stored_replies
 from components.records import Answer, AnswerState, ErrorClass, Turn
-from components.user_code.passages import ReportedPassage
+from components.user_code.returned_passages import ReportedPassage
 from tests.contracts.pipeline_contract import PipelineContract, make_request
 from tests.extras import skip_without
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from components.errors import ComponentError
+from components.pipelines.pipeline_reply import stored_replies
 from components.pipelines.python import PythonPipeline
-from components.pipelines.reply import stored_replies
 from components.records import Answer, AnswerState, ErrorClass, Turn
 from tests.contracts.pipeline_contract import PipelineContract, make_request
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from components.pipelines.reply import (
+from components.pipelines.pipeline_reply import (
     MAX_ANSWER_CHARACTERS,
     PipelineReply,
     read_reply,
@@ -12,7 +12,7 @@ from components.pipelines.reply import (
     stored_replies,
 )
 from components.records import Answer, AnswerState, ErrorClass, Turn
-from components.user_code.passages import MAX_PASSAGES, BadReply, ReportedPassage
+from components.user_code.returned_passages import MAX_PASSAGES, BadReply, ReportedPassage
 from tests.contracts.pipeline_contract import make_request
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from components.errors import ComponentError
-from components.qdrant import replies
+from components.qdrant import reply_guards
 from tests.extras import skip_without
 
 skip_without("qdrant_client", extra="qdrant")
@@ -24,7 +24,7 @@ class Parts(httpx.SyncByteStream):
 
 def replied(make: Callable[[], httpx.Response]) -> httpx.Response:
     transport = httpx.MockTransport(lambda _: make())
-    with httpx.Client(transport=transport, event_hooks={"response": [replies.guard]}) as client:
+    with httpx.Client(transport=transport, event_hooks={"response": [reply_guards.guard]}) as client:
         return client.get("http://host:6333/collections")
 
 
@@ -45,7 +45,7 @@ def test_qdrant_redirect_is_refused(location: str, said: str) -> None:
 
 
 def test_endless_qdrant_reply_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replies, "MAX_BYTES", 1 << 20)
+    monkeypatch.setattr(reply_guards, "MAX_BYTES", 1 << 20)
     with pytest.raises(ComponentError, match="more than 1 MiB"):
         replied(lambda: httpx.Response(200, stream=Parts(b"x" * 65_536)))
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from components.secrets.given import describe_secret
+from components.secrets.configured_secrets import describe_secret
 
 NEVER = "x7Qm2f9LkT4vWz8RbN3c"
 

@@ -10,8 +10,8 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from components.openai_server.errors import Malformed, format_preview
-from components.openai_server.reading import get_text, parse_body
+from components.openai_server.reply_reading import get_text, parse_body
+from components.openai_server.server_errors import Malformed, format_preview
 from components.records import Answer, AnswerState
 from components.secrets.known import mark_variable
 from components.secrets.mask import current_mask, join_masked, mask_text, masked_values, shorten_masked, without_secrets

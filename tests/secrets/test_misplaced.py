@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from components.openai_server.access import key_problems, proxy_problems, url_problems
-from components.secrets.given import misplaced_in_override, misplaced_secrets, named_variables
+from components.secrets.configured_secrets import misplaced_in_override, misplaced_secrets, named_variables
 from components.secrets.names import field_names_secret, is_variable_name, names_secret
 from tests.secrets.test_mask import random_secret
 

@@ -10,7 +10,7 @@ from components.errors import ComponentError
 from components.records import Hits, Passages
 from components.sparse_indexes import bm25
 from components.sparse_indexes.bm25 import Backend, Bm25, Formula
-from components.text.tables import TermTable, build_term_table
+from components.text.corpus_tables import TermTable, build_term_table
 from components.tokenizers.english_stems import EnglishStems
 from tests.contracts.passages import index_block, passages, queries_for
 from tests.contracts.ranking_checks import rankings_of

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from components.statistics.repeats import Variance, variance_split
+from components.statistics.noise_sources import Variance, variance_split
 
 Values = NDArray[np.float64]
 

@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from components.text.citations import statements, strip_citations
+from components.text.citation_marks import statements, strip_citations
 
 
 def cited(answer: str) -> list[tuple[str, tuple[int, ...]]]:

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from components.records import Terms
-from components.text import counts
-from components.text.counts import count_matrix, inverse_document_frequency
+from components.text import sparse_counts
+from components.text.sparse_counts import count_matrix, inverse_document_frequency
 
 # Passages 0 1 1, (none), 1 2: the first and the last overlap.
 TERMS = Terms(np.array([0, 1, 1, 2], dtype=np.int32), np.array([0, 3, 2]), np.array([3, 3, 4]), 4)
@@ -16,7 +16,7 @@ def test_term_counts_equal_hand_computed_values() -> None:
 
 
 def test_count_matrix_does_not_depend_on_the_block_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counts, "_ROWS_PER_BLOCK", 1)
+    monkeypatch.setattr(sparse_counts, "_ROWS_PER_BLOCK", 1)
     assert count_matrix(TERMS).toarray().tolist() == [[1, 2, 0, 0], [0, 0, 0, 0], [0, 1, 1, 0]]
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from components.text.containing import contains
-from components.text.facts import fact_form
+from components.text.normalized_facts import fact_form
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from components.text.near_duplicates import contained_share, hash_shingles, overlap
+from components.text.similar_documents import contained_share, hash_shingles, overlap
 
 SENTENCE = "The harbour of Port Elsa was sold in 1912 to a bank."
 

@@ -3,9 +3,9 @@ import pytest
 
 from components.protocols import WordTokenizer
 from components.records import Spans, Terms
-from components.text import tables
+from components.text import corpus_tables
+from components.text.corpus_tables import TermTable, build_term_table, joined_tables, query_terms, segment
 from components.text.sentences import sentence_ends
-from components.text.tables import TermTable, build_term_table, joined_tables, query_terms, segment
 from components.tokenizers.character_bigrams import CharacterBigrams
 from components.tokenizers.cl100k import Cl100k
 from components.tokenizers.rjieba_words import RjiebaWords
@@ -19,7 +19,7 @@ def words_of(terms: Terms, vocabulary: TermTable) -> list[list[str]]:
 
 @pytest.mark.parametrize("batch", [1, 2, 1024])
 def test_segments_contain_token_and_sentence_ends_of_every_text(monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
-    monkeypatch.setattr(tables, "_BATCH", batch)
+    monkeypatch.setattr(corpus_tables, "_BATCH", batch)
     segments = segment(TEXTS, Cl100k())
     for i, text in enumerate(TEXTS):
         tokens = segments.token_ends[segments.token_offsets[i] : segments.token_offsets[i + 1]]

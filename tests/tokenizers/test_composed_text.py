@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from components.protocols import WordTokenizer
-from components.text.tables import build_term_table
+from components.text.corpus_tables import build_term_table
 from components.tokenizers.character_bigrams import CharacterBigrams
 from components.tokenizers.english_stems import EnglishStems
 from components.tokenizers.janome_words import JanomeWords

@@ -12,7 +12,7 @@ from components.testset.gates.findings import Finding, decide_verdict
 from components.testset.gates.form import ASKED
 from components.testset.protocols import SourceCorpus
 from components.testset.records import Draft, Extract, GateVerdict
-from components.text.near_duplicates import contained_share
+from components.text.similar_documents import contained_share
 
 _MIN_CHARACTERS = 16
 """Minimum length. A shorter text would match by chance."""

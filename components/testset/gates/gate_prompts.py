@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
+from components.asking.prompt_parts import question_in_context
 from components.asking.readable_requests import UnreadableReply
-from components.asking.templates import question_in_context
 from components.records import Sample, ScoreState
 from components.testset.gates.findings import Finding, decide_verdict, shorten_detail
 from components.testset.protocols import SourceCorpus

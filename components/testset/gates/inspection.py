@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
+from components.asking.model_reply import read_object, whole_number
+from components.asking.prompt_parts import number_lines
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
-from components.asking.reply import read_object, whole_number
-from components.asking.templates import number_lines
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.testset.gates.findings import Finding, shorten_detail
@@ -16,7 +16,7 @@ from components.testset.gates.gate_prompts import question_text, verdict_on
 from components.testset.protocols import SourceCorpus
 from components.testset.records import PASSED, Draft, GateVerdict, Quote, VerdictState
 from components.testset.shown_documents import shown_documents
-from components.testset.tasks.replies import Reply, parse_quotes, text_in
+from components.testset.tasks.writer_replies import Reply, parse_quotes, text_in
 from components.testset.wording import TEXT, Wording, object_schema
 
 NEEDS_SECOND_CORRECTION = "needs_second_correction"

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from components.asking.model_reply import flag, read_object
+from components.asking.prompt_parts import number_lines
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
-from components.asking.reply import flag, read_object
-from components.asking.templates import number_lines
 from components.limits import too_small
 from components.protocols import Ask
 from components.testset.gates.answer_matching import matches_by_rule

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
+from components.asking.prompt_parts import number_lines
 from components.asking.readable_requests import Inquiry, ask_until_readable
-from components.asking.templates import number_lines
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.testset.gates.findings import Finding
@@ -14,7 +14,7 @@ from components.testset.gates.form import ASKED
 from components.testset.gates.gate_prompts import question_text, verdict_on
 from components.testset.protocols import SourceCorpus
 from components.testset.records import Draft, GateVerdict, Topic
-from components.testset.topics.options import Choice, shuffle
+from components.testset.topics.options import TopicChoice, shuffle
 from components.testset.wording import Wording
 
 
@@ -51,7 +51,7 @@ class SameTopic:
             for draft, reply in zip(drafts, replies, strict=True)
         ]
 
-    def _inquiry(self, draft: Draft, topics: Sequence[Topic]) -> Inquiry[Choice]:
+    def _inquiry(self, draft: Draft, topics: Sequence[Topic]) -> Inquiry[TopicChoice]:
         options = shuffle(topics, str(self.seed), "question", draft.id)
         values = {
             "{question}": question_text(draft),
@@ -61,7 +61,7 @@ class SameTopic:
         return Inquiry(self.wording.request(draft.id, values, draft.kind, options.schema), options.read)
 
 
-def _findings(draft: Draft, names: dict[str, str], choice: Choice) -> list[Finding]:
+def _findings(draft: Draft, names: dict[str, str], choice: TopicChoice) -> list[Finding]:
     if choice.slug == draft.topic:
         return []
     return [Finding("other_topic", f"{names.get(choice.slug, 'none of the topics')}: {choice.reason}")]

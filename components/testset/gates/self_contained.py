@@ -6,8 +6,8 @@ from functools import partial
 from itertools import islice
 from typing import ClassVar, NamedTuple
 
+from components.asking.model_reply import flag, read_object
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
-from components.asking.reply import flag, read_object
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.testset.gates.findings import Finding

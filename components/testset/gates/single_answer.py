@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, NamedTuple
 
+from components.asking.model_reply import read_object, whole_number
+from components.asking.prompt_parts import number_lines
 from components.asking.readable_requests import Inquiry, ask_until_readable
-from components.asking.reply import read_object, whole_number
-from components.asking.templates import number_lines
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import Kind

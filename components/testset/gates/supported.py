@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from components.asking.model_reply import read_object
+from components.asking.prompt_parts import number_lines
 from components.asking.readable_requests import Inquiry, ask_until_readable
-from components.asking.reply import read_object
-from components.asking.templates import number_lines
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import Kind

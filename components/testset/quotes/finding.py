@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from components.testset.quotes.forms import QuoteForm, fold, keep_unchanged, strip_marks, strip_white_space
+from components.testset.quotes.quote_forms import QuoteForm, fold, keep_unchanged, strip_marks, strip_white_space
 from components.testset.quotes.safeguards import have_same_facts, is_cut_off, is_number_left_out
 
 FUZZY_PERCENT = 95.0

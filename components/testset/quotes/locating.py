@@ -7,8 +7,8 @@ from typing import NamedTuple
 from components.errors import ComponentError
 from components.records import Evidence, Kind
 from components.testset.quotes.finding import find_quote
-from components.testset.quotes.forms import fold
 from components.testset.quotes.numbered_sentences import ShownSentence, numbered_sentences
+from components.testset.quotes.quote_forms import fold
 from components.testset.quotes.sections import Sections
 from components.testset.records import PASSED, Draft, Extract, GateVerdict, Quote, VerdictState
 

@@ -11,7 +11,7 @@ from components.protocols import LLM, Ask
 from components.records import Evidence, Kind
 from components.testset.protocols import SourceCorpus
 from components.testset.records import Draft, EvidenceSet, Extract, WrittenDrafts
-from components.testset.tasks.replies import Reply, select_notes, text_in
+from components.testset.tasks.writer_replies import Reply, select_notes, text_in
 from components.testset.tasks.writer_wording import WriterWording
 from components.testset.tasks.writing import ReplyForm, write_drafts
 from components.testset.wording import TEXT

@@ -11,7 +11,7 @@ from components.records import Kind
 from components.testset.protocols import SourceCorpus
 from components.testset.quotes import numbered_sentences
 from components.testset.records import Draft, EvidenceSet, Quote, WrittenDrafts
-from components.testset.tasks.replies import Reply, parse_quotes, select_notes, text_in
+from components.testset.tasks.writer_replies import Reply, parse_quotes, select_notes, text_in
 from components.testset.tasks.writer_wording import WriterWording
 from components.testset.tasks.writing import EVIDENCE, ReplyForm, write_drafts
 from components.testset.wording import TEXT

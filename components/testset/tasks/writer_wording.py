@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from components.asking.templates import chat
+from components.asking.prompt_parts import chat
 from components.records import Kind, Message, Request, Sample
 from components.testset.protocols import SourceCorpus
 from components.testset.records import EvidenceSet, Topic

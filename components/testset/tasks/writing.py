@@ -10,7 +10,7 @@ from components.protocols import Ask
 from components.records import Kind, ScoreState
 from components.testset.protocols import SourceCorpus
 from components.testset.records import Draft, EvidenceSet, NoDraftReason, UndraftedEvidence, WrittenDrafts
-from components.testset.tasks.replies import Reply, read_reply
+from components.testset.tasks.writer_replies import Reply, read_reply
 from components.testset.tasks.writer_wording import WriterWording
 from components.testset.wording import TEXT, object_schema
 

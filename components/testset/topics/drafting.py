@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from components.asking.model_reply import json_values
+from components.asking.prompt_parts import number_lines
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
-from components.asking.reply import json_values
-from components.asking.templates import number_lines
 from components.errors import ComponentError, DataError
 from components.limits import too_small
 from components.protocols import LLM, Ask

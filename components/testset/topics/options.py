@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from components.asking.reply import read_object, whole_number
-from components.asking.templates import number_lines
+from components.asking.model_reply import read_object, whole_number
+from components.asking.prompt_parts import number_lines
 from components.testset.records import Topic
 from components.testset.wording import TEXT, object_schema
 
@@ -15,7 +15,7 @@ OUT_OF_DOMAIN = ""
 
 
 @dataclass(frozen=True)
-class Choice:
+class TopicChoice:
     """A model's choice with its reason. The slug is "" for out of domain."""
 
     slug: str
@@ -41,14 +41,14 @@ class Options:
         numbers = list(range(len(self.topics) + 1))
         return object_schema(reason=TEXT, topic={"type": "integer", "enum": numbers})
 
-    def read(self, reply: str) -> Choice | None:
+    def read(self, reply: str) -> TopicChoice | None:
         """Return the choice in a reply, or None if it has no valid choice."""
         fields = read_object(reply, "topic") or {}
         number = whole_number(fields.get("topic"))
         if number is None or not 0 <= number <= len(self.topics):
             return None
         slug = self.topics[number - 1].slug if number else OUT_OF_DOMAIN
-        return Choice(slug, str(fields.get("reason") or "").strip())
+        return TopicChoice(slug, str(fields.get("reason") or "").strip())
 
 
 def shuffle(topics: Sequence[Topic], *order_of: str) -> Options:

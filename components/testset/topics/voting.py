@@ -11,7 +11,7 @@ from components.protocols import LLM, Ask
 from components.records import Kind, ScoreState
 from components.statistics import Alpha, MeasurementLevel, krippendorff_alpha
 from components.testset.records import Topic
-from components.testset.topics.options import OUT_OF_DOMAIN, Choice, Options, shuffle
+from components.testset.topics.options import OUT_OF_DOMAIN, Options, TopicChoice, shuffle
 from components.testset.wording import Wording, quote_text
 
 ADJUDICATOR = "adjudicator"
@@ -170,8 +170,8 @@ def _votes(voter: Voter, texts: Sequence[str], options: Sequence[Options], ask: 
     ]
 
 
-def _to_vote(choice: Choice | UnreadableReply) -> Vote:
-    if isinstance(choice, Choice):
+def _to_vote(choice: TopicChoice | UnreadableReply) -> Vote:
+    if isinstance(choice, TopicChoice):
         return Vote(choice.slug, choice.reason)
     return Vote(None, choice.reason, has_failed=choice.state is ScoreState.FAILED)
 

@@ -12,7 +12,7 @@ from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 from typing import Protocol, TypeVar
 
-from components.processes import SpawnWithoutMain
+from components.child_processes import SpawnWithoutMain
 from components.threads import n_cores
 from runner.engine.executors import fork_server
 from runner.engine.store.heartbeat import heartbeat

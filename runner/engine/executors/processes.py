@@ -16,8 +16,8 @@ from multiprocessing.connection import Connection, wait
 from operator import itemgetter
 from pathlib import Path
 
+from components.child_processes import end_with_parent
 from components.openai_server.limiter import Limiter
-from components.processes import end_with_parent
 from components.secrets.output import mask_output
 from components.threads import allot_threads, n_cores
 from runner.console.ending_signals import TERMINAL_SIGNALS, defer_ending_signals

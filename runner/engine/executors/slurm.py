@@ -13,7 +13,7 @@ from pathlib import Path
 
 from components.errors import MissingExtraError
 from components.openai_server.limiter import Limiter
-from components.secrets.given import describe_secret
+from components.secrets.configured_secrets import describe_secret
 from runner.engine.executors.contexts import warn_if_crowded
 from runner.engine.executors.local import ThisProcess
 from runner.engine.executors.protocol import Executor, Stages, Watch, Workers, defines_in_main

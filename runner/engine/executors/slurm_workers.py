@@ -19,7 +19,7 @@ from runner.engine.executors.slurm import Cluster, Slurm
 from runner.engine.executors.slurm_heartbeat import DriverHeartbeat
 from runner.engine.executors.slurm_jobs import Jobs, SlurmJob, State
 from runner.engine.executors.slurm_queue import Journal, TaskQueue, Wait, journal_path, make_folders
-from runner.engine.executors.slurm_worker import Assignment, DepartureReason, read_stage_run
+from runner.engine.executors.slurm_worker import DepartureReason, StageAssignment, read_stage_run
 from runner.engine.identity import Models
 from runner.engine.outcome import StageRun
 from runner.engine.plugins.plugin_loading import UserCode
@@ -118,8 +118,8 @@ class SlurmWorkers(Workers):
             for name, job in zip(names, self._jobs.submit([self._assignment(name) for name in names]), strict=True):
                 self._workers[name] = _Worker(name, job, self._folder)
 
-    def _assignment(self, name: str) -> Assignment:
-        return Assignment(
+    def _assignment(self, name: str) -> StageAssignment:
+        return StageAssignment(
             self._folder,
             name,
             self._work,

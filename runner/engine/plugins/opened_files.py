@@ -14,7 +14,7 @@ from types import FrameType
 from urllib.parse import unquote
 
 from components.identified_files import IDENTIFIED
-from runner.engine.plugins.files import SourceFile
+from runner.engine.plugins.package_files import SourceFile
 from runner.engine.plugins.source_imports import top_level
 
 _LISTING = frozenset({"os.listdir", "os.scandir"})

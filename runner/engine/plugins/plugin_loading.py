@@ -21,8 +21,8 @@ from weakref import WeakKeyDictionary
 from components.errors import ComponentError
 from components.secrets.mask import mask_text
 from runner.console.own_packages import add_working_directory
-from runner.engine.plugins.files import SUFFIXES, SourceFile
 from runner.engine.plugins.opened_files import OpenedFiles
+from runner.engine.plugins.package_files import SUFFIXES, SourceFile
 from runner.engine.plugins.snapshot import OURS, Snapshot, is_user_package, take_snapshot
 from runner.engine.plugins.source_imports import top_level
 

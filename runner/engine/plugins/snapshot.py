@@ -17,9 +17,9 @@ from pathlib import Path
 
 from components.json_value import Json
 from runner.engine.plugins.computed_paths import builds_paths, computes_paths
-from runner.engine.plugins.files import SUFFIXES, SourceFile, list_files
 from runner.engine.plugins.named_files import find_named_files
 from runner.engine.plugins.opened_files import ANY_MODULE, LISTED, OpenedFiles, find_folder
+from runner.engine.plugins.package_files import SUFFIXES, SourceFile, list_files
 from runner.engine.plugins.source_imports import may_import_by_name, mentioned_packages, top_level
 
 ALL_CODE = "*"

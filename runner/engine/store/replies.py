@@ -20,7 +20,7 @@ from typing import BinaryIO
 from zlib import crc32
 
 from components.errors import StoreError
-from components.openai_server.reading import parse_count
+from components.openai_server.reply_reading import parse_count
 from components.records import Answer, AnswerState
 from components.text.normalize import whole_characters
 from runner.console.written_files import sync

@@ -6,7 +6,7 @@ from itertools import chain
 from pathlib import Path
 
 from components.asking.readable_requests import UnreadableReply
-from components.datasets.sampling import draw
+from components.datasets.subsampling import draw
 from components.errors import ConfigError, DataError
 from components.json_value import Json
 from components.judges.claim_checks import (

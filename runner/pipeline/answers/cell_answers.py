@@ -40,7 +40,7 @@ from runner.pipeline.corpus.cell_texts import CorpusStages
 from runner.pipeline.corpus.chunk_stages import find_chunk_facts
 from runner.pipeline.corpus.loaded_data import DatasetStages, SampleSet
 from runner.pipeline.search.cell_search import find_picking_arm
-from runner.pipeline.search.existing_index import find_index_arm
+from runner.pipeline.search.index_search import find_index_arm
 
 if TYPE_CHECKING:
     from runner.pipeline.cell import Cell

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from components.protocols import ContextBuilder
 from components.records import Context, Kind, Sample, SpanTexts
 from components.retrievers.whole_corpus import WholeCorpus
-from components.text.tables import segment
+from components.text.corpus_tables import segment
 from runner.engine.store import Store
 from runner.engine.worker import read_cached
 from runner.pipeline.answers.checked_context import validate_context

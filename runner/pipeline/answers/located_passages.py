@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.gold_places import SampleSpans
-from components.pipelines.reply import stored_replies
+from components.pipelines.pipeline_reply import stored_replies
 from components.records import Answer, Documents
 from components.text.passage_search import SoughtPassage, locate_passages
 from runner.engine.codecs import Columns

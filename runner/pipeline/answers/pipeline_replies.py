@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from components.fields import runtime_only
 from components.openai_server.limiter import Tokens
-from components.pipelines.reply import PipelineReply, stored_replies
+from components.pipelines.pipeline_reply import PipelineReply, stored_replies
 from components.protocols import Pipeline
 from components.records import Answer, AnswerState, Message, Request, Sample
 from runner.engine.spending.admission import max_request_tokens

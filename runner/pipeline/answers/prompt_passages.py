@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from components.contexts.neighbours import divide_into_passages
 from components.fields import added_later
-from components.pipelines.reply import stored_replies
+from components.pipelines.pipeline_reply import stored_replies
 from components.records import Answer, Context, Documents, Passage, Spans, SpanTexts
 from runner.engine.stage import Stage, StageGroup
 from runner.engine.stage_run import Run

@@ -10,8 +10,8 @@ from components.fields import runtime_only
 from components.json_value import Json
 from components.protocols import LLM, AnswersFrom, AnyReviser, Ask, Reviser, UnrevisedAnswers
 from components.records import Answer, AnswerCheck, AnswerState, AskedText, JudgeInput, Request, Sample
-from components.revisers.checking import PURPOSE
 from components.revisers.scores import verdict_text
+from components.revisers.support_check import PURPOSE
 from components.secrets.mask import shorten_masked
 from runner.engine.broken_contracts import contract_error
 from runner.engine.codecs import Parts

@@ -8,7 +8,7 @@ import numpy as np
 from components.fields import runtime_only
 from components.protocols import Chunker, DescribingChunker, Tokenizer
 from components.records import Documents, Segments, Spans, SpanTexts
-from components.text.tables import segment
+from components.text.corpus_tables import segment
 from runner.engine.broken_contracts import contract_error
 from runner.engine.codecs import Columns, SinglePart
 from runner.engine.stage import Stage

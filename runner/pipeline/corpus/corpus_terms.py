@@ -7,7 +7,7 @@ import pyarrow as pa
 from components.fields import runtime_only
 from components.protocols import WordTokenizer
 from components.records import Documents, Queries, Terms
-from components.text.tables import TermTable, build_term_table, joined_tables, query_terms
+from components.text.corpus_tables import TermTable, build_term_table, joined_tables, query_terms
 from runner.engine.codecs import Columns, Parts
 from runner.engine.stage import AnyStage, Stage, Work
 from runner.engine.stage_run import Run

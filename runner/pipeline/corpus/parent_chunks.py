@@ -5,8 +5,8 @@ from numpy.typing import NDArray
 
 from components.protocols import Chunker
 from components.records import Documents, Hits, Segments, Spans, SpanTexts
+from components.text.corpus_tables import cut_segments
 from components.text.ranking import empty_hits
-from components.text.tables import cut_segments
 from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from components.protocols import WordTokenizer
 from components.records import Documents, Passages, Queries, Spans, SpanTexts, Terms, TextRows
-from components.text.tables import TermTable
+from components.text.corpus_tables import TermTable
 from runner.engine.stage import Stage, StageGroup
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.chunk_stages import ChunkExcerpt, some_chunks

@@ -9,7 +9,7 @@ from components.gold_copies import GoldCopies, GoldCredit
 from components.metrics.interval import Intervals
 from components.protocols import CitationMetric
 from components.records import Answer, ChunkOrigins, Documents, PassagePlaces, Sample, Spans
-from components.text.citations import strip_citations
+from components.text.citation_marks import strip_citations
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.answer_stages import AnswersCodec

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from components.datasets.sampling import limit_samples
+from components.datasets.subsampling import limit_samples
 from components.fields import added_later, runtime_only
 from components.json_value import Json
 from components.metrics.interval import Intervals

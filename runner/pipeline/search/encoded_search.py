@@ -6,7 +6,7 @@ from dataclasses import fields
 import numpy as np
 from numpy.typing import NDArray
 
-from components import late_interaction
+from components import token_similarity
 from components.encodings import Encodings, MultiEncodings, SparseEncodings
 from components.protocols import ThreeWayEncoder, TokenIndex
 from components.records import Hits, Passages
@@ -148,11 +148,11 @@ class LateInteractionHits(Search, kind="late_interaction_hits", version=1, work=
             query, column = np.nonzero(union >= 0)
             scores = np.zeros(union.shape, dtype=np.float32)
             pairs = np.stack([query.astype(np.int32), union[query, column]], axis=1)
-            scores[query, column] = late_interaction.score_pairs(queries, chunks, pairs)
+            scores[query, column] = token_similarity.score_pairs(queries, chunks, pairs)
             return sort_hits(union, scores, min(depth, union.shape[1]))
         parts = sub_corpora.select_query_rows(self.corpora.ranges(run), query_rows)
         part_hits = [
-            late_interaction.best_chunks(queries.rows(part.queries), chunks.rows(part.chunks), depth) for part in parts
+            token_similarity.best_chunks(queries.rows(part.queries), chunks.rows(part.chunks), depth) for part in parts
         ]
         return sub_corpora.merge(part_hits, parts, len(queries))
 

@@ -17,7 +17,7 @@ from components.fact_graph.fact_tables import facts_within
 from components.json_value import Json
 from components.protocols import AsksInBatches, Embedder, EmbedderState, GraphArm, PassageGraph, Retriever
 from components.records import Hits, Passages, Queries, Spans
-from components.text.tables import query_terms as terms_of_texts
+from components.text.corpus_tables import query_terms as terms_of_texts
 from runner.console.styled_text import count
 from runner.engine.codecs import Columns, NamedArraysCodec, Parts, SinglePart
 from runner.engine.stage import AnyStage, ServerRequests, Stage, StageGroup, Work

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from components.asking.templates import questions_by_line
+from components.asking.prompt_parts import questions_by_line
 from components.fields import runtime_only
 from components.forensics.stages import THETA
 from components.gold_copies import GoldCopies
@@ -34,8 +34,8 @@ from runner.pipeline.corpus.loaded_data import Samples
 from runner.pipeline.corpus.original_places import map_ranking_to_original
 from runner.pipeline.corpus.reply_counts import ReplyCounts, model_problems, reply_counts, step_counts
 from runner.pipeline.corpus.step_reports import LINE, StepReport
-from runner.pipeline.search.existing_index import find_index_arm
 from runner.pipeline.search.hit_columns import build_spans, hit_table
+from runner.pipeline.search.index_search import find_index_arm
 
 PURPOSE = "next search"
 

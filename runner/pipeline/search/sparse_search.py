@@ -8,7 +8,7 @@ import numpy as np
 from components.fields import runtime_only
 from components.protocols import SparseIndex
 from components.records import Documents, Hits, IndexBlock, Passages, Queries, Spans
-from components.text.tables import TermTable
+from components.text.corpus_tables import TermTable
 from runner.engine.codecs import Columns, NamedArraysCodec, Parts
 from runner.engine.stage import Stage, StageGroup, Work
 from runner.engine.stage_run import Run

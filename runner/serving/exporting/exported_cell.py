@@ -22,9 +22,9 @@ from runner.serving.asked_question import find_defaults
 from runner.serving.exporting.stored_stages import ExportStore
 from runner.serving.folder_description import Description
 from runner.serving.folder_trust import foreign_code
-from runner.serving.graph import build_cell, served_graph, served_nodes
 from runner.serving.nodes import find_class, model_paths, without_alarms, without_data_sets
 from runner.serving.pipeline import graph_stages
+from runner.serving.served_graph import build_cell, served_graph, served_nodes
 
 _ABOUT_THE_SWEEP = ("dataset", "metrics", "judge", "judge_repeat")
 """Groups of axes that determine the questions and the judging of answers."""

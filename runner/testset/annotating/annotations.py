@@ -10,7 +10,7 @@ from components.records import Evidence
 MAX_RATING = 5
 
 
-class Check(StrEnum):
+class AnnotatorCheck(StrEnum):
     """Yes-or-no questions about every sample.
 
     TASK: the question is of the kind that its task requests. TOPIC: it belongs to its topic. QUESTION: it can be
@@ -37,7 +37,7 @@ class Annotation:
     sample: str
     annotator: str
     rating: int | None = None
-    checks: Mapping[Check, bool] = field(default_factory=dict)
+    checks: Mapping[AnnotatorCheck, bool] = field(default_factory=dict)
     topic: str | None = None
     question: str | None = None
     references: tuple[str, ...] | None = None

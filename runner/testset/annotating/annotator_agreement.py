@@ -14,7 +14,7 @@ from components.records import Evidence, Interval
 from components.statistics.agreement import Agreement, agree
 from components.statistics.krippendorff import Alpha, MeasurementLevel, krippendorff_alpha
 from runner.results.released_set import Testset
-from runner.testset.annotating.annotations import Annotation, Check
+from runner.testset.annotating.annotations import Annotation, AnnotatorCheck
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def annotator_agreement(testset: Testset, annotations: Sequence[Annotation], see
     units = list(by_sample.values())
     clusters = [cluster[name] for name in by_sample]
     alphas = {}
-    for name in ("rating", "topic", *(f"check_{check}" for check in Check)):
+    for name in ("rating", "topic", *(f"check_{check}" for check in AnnotatorCheck)):
         level = MeasurementLevel.ORDINAL if name == "rating" else MeasurementLevel.NOMINAL
         values = [[_get_rating(annotation, name) for annotation in unit] for unit in units]
         alphas[name] = krippendorff_alpha(values, level, clusters, seed=seed)
@@ -70,7 +70,7 @@ def _get_rating(annotation: Annotation, name: str) -> Hashable | None:
     """Return the rating, the topic, or the answer to a check."""
     if name == "rating":
         return annotation.rating
-    return annotation.topic if name == "topic" else annotation.checks.get(Check(name.removeprefix("check_")))
+    return annotation.topic if name == "topic" else annotation.checks.get(AnnotatorCheck(name.removeprefix("check_")))
 
 
 def _pairs(annotations: Sequence[Annotation], cluster: Mapping[str, int], seed: int) -> Iterator[AnnotatorPair]:

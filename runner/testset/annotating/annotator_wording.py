@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from runner.testset.annotating.annotation_choices import Language
-from runner.testset.annotating.annotations import Check
+from runner.testset.annotating.annotations import AnnotatorCheck
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class AnnotatorWording:
     references: str
     passages: str
     gold: str
-    checks: Mapping[Check, str]
+    checks: Mapping[AnnotatorCheck, str]
     yes: str
     no: str
     topic: str
@@ -33,11 +33,11 @@ WORDINGS = {
         passages="Documents: passages that answer the question are marked. Correct incomplete or overlong marks.",
         gold="answers the question",
         checks={
-            Check.TASK: "Is it the kind of question that the task requests?",
-            Check.TOPIC: "Is it about the topic?",
-            Check.QUESTION: "Can it be understood on its own (or after the earlier turns)?",
-            Check.ANSWER: "Is the answer correct and complete?",
-            Check.EVIDENCE: "Do the marks contain all evidence for the answer, and nothing wrong?",
+            AnnotatorCheck.TASK: "Is it the kind of question that the task requests?",
+            AnnotatorCheck.TOPIC: "Is it about the topic?",
+            AnnotatorCheck.QUESTION: "Can it be understood on its own (or after the earlier turns)?",
+            AnnotatorCheck.ANSWER: "Is the answer correct and complete?",
+            AnnotatorCheck.EVIDENCE: "Do the marks contain all evidence for the answer, and nothing wrong?",
         },
         yes="Yes",
         no="No",
@@ -52,11 +52,11 @@ WORDINGS = {
         passages="文档：能回答问题的段落已标出；请调整标注，使其完整且不多余",
         gold="回答依据",
         checks={
-            Check.TASK: "这个问题属于该任务所要的题型吗？",
-            Check.TOPIC: "问题与主题有关吗？",
-            Check.QUESTION: "单看这个问题（或结合此前的对话）能看懂吗？",
-            Check.ANSWER: "答案正确、没有遗漏吗？",
-            Check.EVIDENCE: "标出的段落涵盖了答案的全部依据，且没有标错吗？",
+            AnnotatorCheck.TASK: "这个问题属于该任务所要的题型吗？",
+            AnnotatorCheck.TOPIC: "问题与主题有关吗？",
+            AnnotatorCheck.QUESTION: "单看这个问题（或结合此前的对话）能看懂吗？",
+            AnnotatorCheck.ANSWER: "答案正确、没有遗漏吗？",
+            AnnotatorCheck.EVIDENCE: "标出的段落涵盖了答案的全部依据，且没有标错吗？",
         },
         yes="是",
         no="否",

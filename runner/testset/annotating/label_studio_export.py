@@ -11,7 +11,7 @@ from components.datasets.json_files import read_json
 from components.errors import DataError
 from components.records import Sample
 from runner.testset.annotating.annotated_set import AnnotatedVersions
-from runner.testset.annotating.annotations import MAX_RATING, Annotated, Annotation, Check
+from runner.testset.annotating.annotations import MAX_RATING, Annotated, Annotation, AnnotatorCheck
 from runner.testset.annotating.annotator_wording import NO, YES
 from runner.testset.annotating.marks import Mark, make_gold
 
@@ -89,7 +89,7 @@ class _Results:
                 value = as_record(control.get("value", {}), location)
                 self._values.setdefault(required_text(control, "from_name", location), []).append(value)
         document_names = {f"gold_{number}" for number in range(1, len(self._documents) + 1)}
-        checks = {f"check_{check}" for check in Check}
+        checks = {f"check_{check}" for check in AnnotatorCheck}
         self.others = self._values.keys() - {"question", "references", "topic", "rating"} - checks - document_names
 
     def annotation(self, annotator: str) -> Annotation:
@@ -150,8 +150,8 @@ class _Results:
             raise DataError(f"{self._location}: got {len(chosen)} choices for '{name}', expected one")
         return chosen[0] if chosen else None
 
-    def _checks(self) -> Iterator[tuple[Check, bool]]:
-        for check in Check:
+    def _checks(self) -> Iterator[tuple[AnnotatorCheck, bool]]:
+        for check in AnnotatorCheck:
             chosen = self._choice(f"check_{check}")
             if chosen is not None:
                 if chosen.lower() not in YES | NO:

@@ -14,7 +14,7 @@ from components.json_value import Json
 from components.records import Sample
 from runner.results.released_set import Testset
 from runner.testset.annotating.annotated_set import documents_of, list_topics
-from runner.testset.annotating.annotations import MAX_RATING, Check
+from runner.testset.annotating.annotations import MAX_RATING, AnnotatorCheck
 from runner.testset.annotating.annotator_wording import AnnotatorWording
 
 SHOWN = "shown_question"
@@ -48,7 +48,7 @@ def labelling_config(samples: Sequence[Sample], testset: Testset, wording: Annot
         labels = _add(root, "Labels", name=f"gold_{number}", toName=f"document_{number}")
         _add(labels, "Label", value=wording.gold, alias=GOLD_LABEL)
         _add(root, "Text", name=f"document_{number}", value=f"$document_{number}", granularity="symbol")
-    for check in Check:
+    for check in AnnotatorCheck:
         _add(root, "Header", value=wording.checks[check], size="5")
         choices = _choices(root, f"check_{check}")
         _add(choices, "Choice", value=wording.yes, alias="yes")

@@ -9,20 +9,20 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from components.datasets.data_files import BYTE_ORDER_MARK, parse_user_json, read_bytes
 from components.datasets.json_fields import as_list, as_record, required_text
-from components.datasets.reading import BYTE_ORDER_MARK, parse_user_json, read_bytes
 from components.datasets.spreadsheets import table_rows, texts_in
 from components.errors import DataError
 from components.records import Evidence, Sample
 from runner.console.spreadsheet_cells import escape, unescape
 from runner.results.released_set import Testset
 from runner.testset.annotating.annotated_set import AnnotatedVersions
-from runner.testset.annotating.annotations import MAX_RATING, Annotated, Annotation, Check
+from runner.testset.annotating.annotations import MAX_RATING, Annotated, Annotation, AnnotatorCheck
 from runner.testset.annotating.annotator_wording import NO, YES, AnnotatorWording
 from runner.testset.annotating.marks import Mark, make_gold
 
 _TEXTS = ("id", "version", "task", "topic", "history", "question", "references", "gold")
-_COLUMNS = (*_TEXTS, *(f"check_{check}" for check in Check), "rating")
+_COLUMNS = (*_TEXTS, *(f"check_{check}" for check in AnnotatorCheck), "rating")
 _EXPECTED = (
     f"the CSV of python -m runner.annotate export, with the columns {', '.join(_COLUMNS)}, one file per annotator"
 )
@@ -34,7 +34,7 @@ def write_sheet(samples: Sequence[Sample], testset: Testset, wording: AnnotatorW
     """Return the whole file. `references` is one answer or a JSON list of several, `gold` a JSON list of passages."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)
-    titles = {f"check_{check}": f" {wording.checks[check]} ({wording.yes}/{wording.no})" for check in Check}
+    titles = {f"check_{check}": f" {wording.checks[check]} ({wording.yes}/{wording.no})" for check in AnnotatorCheck}
     titles["rating"] = f" {wording.rating}"
     writer.writerow([f"{name}:{titles[name]}" if name in titles else name for name in _COLUMNS])
     for sample in samples:
@@ -183,8 +183,8 @@ def _marks(cell: str, texts: Mapping[str, str]) -> tuple[list[Mark], list[str]]:
     return marks, wrong
 
 
-def _checks(row: Mapping[str, str], location: str) -> Iterator[tuple[Check, bool]]:
-    for check in Check:
+def _checks(row: Mapping[str, str], location: str) -> Iterator[tuple[AnnotatorCheck, bool]]:
+    for check in AnnotatorCheck:
         cell = row[f"check_{check}"].strip().lower()
         if cell and cell not in YES | NO:
             raise DataError(f"{location}: got '{cell}' for check_{check}, expected yes or no")

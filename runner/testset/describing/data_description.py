@@ -9,7 +9,7 @@ import numpy as np
 
 from components.json_value import Json
 from components.records import Benchmark, Sample
-from components.text.near_duplicates import SHINGLE_CHARACTERS, THRESHOLD, count_near_duplicates
+from components.text.similar_documents import SHINGLE_CHARACTERS, THRESHOLD, count_near_duplicates
 
 _MIN_ANSWER_CHARACTERS = 6
 """Shorter references (a year, a name, "yes") occur in questions without giving the answer away."""

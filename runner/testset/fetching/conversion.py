@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 from components.datasets.beir_files import CORPUS, QUERIES, read_qrels
-from components.datasets.reading import read_jsonl, read_lines
+from components.datasets.data_files import read_jsonl, read_lines
 from components.errors import DataError
 from components.json_value import Json
 from runner.testset.fetching.downloads import BLOCK, file_errors

@@ -12,7 +12,7 @@ from omegaconf.errors import OmegaConfBaseException
 from components.errors import ConfigError
 from components.json_value import Json
 from components.limits import closest_name, expected_one_of
-from components.secrets.given import misplaced_secrets
+from components.secrets.configured_secrets import misplaced_secrets
 from runner.engine.plugins.plugin_loading import load_plugins
 from runner.launch.axis_naming import plain_config
 from runner.launch.compose import causes, dotted_names

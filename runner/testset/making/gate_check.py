@@ -15,8 +15,8 @@ from runner.console.display import make_console
 from runner.console.written_files import write_lines
 from runner.engine.plugins.plugin_loading import load_plugins
 from runner.pipeline.building import build_component, read_plugins
-from runner.testset.making.checking import CheckReport, CheckSettings, check_dataset
 from runner.testset.making.composing import compose_generation
+from runner.testset.making.sample_checks import CheckReport, CheckSettings, check_dataset
 
 EXIT_FOUND = 1
 

@@ -40,10 +40,10 @@ from runner.testset.making.generation_stages import (
     VotesOnTopics,
     is_correction,
 )
-from runner.testset.making.scheduling import GenerationRequest, MatrixField, Progress, is_full, next_batch
+from runner.testset.making.scheduling import FieldProgress, GenerationRequest, MatrixField, is_full, next_batch
 from runner.testset.making.source_corpus import (
     IndexedSegments,
-    SourceCorpus,
+    TestsetCorpus,
     check_language,
     is_removable,
     seeded_order,
@@ -67,7 +67,7 @@ class GenerationState:
     requested: GenerationRequest
     votes: list[TopicVotes] = field(default_factory=list)
     tried: list[EvidenceOutcome] = field(default_factory=list)
-    progress: Progress = field(default_factory=Progress)
+    progress: FieldProgress = field(default_factory=FieldProgress)
     n_waves: int = 0
     stopped: str = ""
 
@@ -103,7 +103,7 @@ class GenerationLoop:
         self._worker = Worker(self.store, self._limiter)
         self.hidden = HiddenAnswers()
         self.source = LoadedSource(settings.corpus, identify_files(settings.corpus, "fingerprint"))
-        corpus, share = SourceCorpus(self.source), settings.share_taken_out
+        corpus, share = TestsetCorpus(self.source), settings.share_taken_out
         self.search = EvidenceSearch(
             corpus,
             IndexedSegments(settings.chunk, settings.tokenizer, corpus, share, settings.seed if share else 0),

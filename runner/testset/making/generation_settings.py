@@ -8,8 +8,8 @@ from components.datasets.parsers.built_in import BuiltInReaders
 from components.prices import Prices
 from components.protocols import LLM, Chunker, Parser, Source, WordTokenizer
 from components.testset.evidence import EvidenceSettings
-from components.testset.near_duplicates import NearDuplicates
 from components.testset.protocols import DraftGate, Task, TopicSource
+from components.testset.repeated_questions import RepeatedQuestions
 from components.testset.topics.voting import TopicVoting
 from runner.engine.spending import Budget
 from runner.engine.store.bucket.address import address_problems
@@ -108,7 +108,7 @@ class GenerationSettings:
     tasks: Mapping[str, Task]
     evidence: EvidenceSettings
     gates: Mapping[str, DraftGate]
-    near_duplicates: NearDuplicates
+    near_duplicates: RepeatedQuestions
     chunk: Chunker
     tokenizer: WordTokenizer
     language: GenerationLanguage

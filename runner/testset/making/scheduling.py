@@ -39,7 +39,7 @@ class GenerationRequest:
 
 
 @dataclass
-class Progress:
+class FieldProgress:
     """The state of a run: the evidence found so far by matrix field, in order, the number of documents by topic, and
     the numbers of tried and accepted evidence sets by matrix field.
     """
@@ -59,7 +59,9 @@ class Progress:
                 self.evidence.setdefault((topic, each.task), []).append(each)
 
 
-def next_batch(requested: GenerationRequest, progress: Progress, size: int) -> list[tuple[MatrixField, EvidenceSet]]:
+def next_batch(
+    requested: GenerationRequest, progress: FieldProgress, size: int
+) -> list[tuple[MatrixField, EvidenceSet]]:
     """Return at most `size` evidence sets, from each matrix field in turn, and count them as tried. A field gets no
     more than it lacks.
     """
@@ -75,12 +77,12 @@ def next_batch(requested: GenerationRequest, progress: Progress, size: int) -> l
     return batch
 
 
-def n_lacking(requested: GenerationRequest, progress: Progress, cell: MatrixField) -> int:
+def n_lacking(requested: GenerationRequest, progress: FieldProgress, cell: MatrixField) -> int:
     """Return the number of samples that a matrix field still lacks."""
     return max(requested.per_cell - progress.n_accepted[cell], 0)
 
 
-def n_to_try(requested: GenerationRequest, progress: Progress, cell: MatrixField) -> int:
+def n_to_try(requested: GenerationRequest, progress: FieldProgress, cell: MatrixField) -> int:
     """Return the number of evidence sets of a matrix field that may be tried now."""
     if progress.n_documents[cell[0]] < requested.min_documents:
         return 0
@@ -89,7 +91,7 @@ def n_to_try(requested: GenerationRequest, progress: Progress, cell: MatrixField
     return max(min(n_lacking(requested, progress, cell), n_untried, n_left), 0)
 
 
-def is_full(requested: GenerationRequest, progress: Progress) -> bool:
+def is_full(requested: GenerationRequest, progress: FieldProgress) -> bool:
     """Return True if every matrix field has its samples or has no tries left, so that more documents would change
     nothing.
     """

@@ -13,9 +13,9 @@ from components.protocols import Chunker, WordTokenizer
 from components.records import Documents, IndexBlock, Passages, Spans, SpanTexts, Terms
 from components.sparse_indexes.bm25 import Bm25
 from components.testset.records import Extract, Topic
+from components.text.corpus_tables import TermTable, build_term_table, query_terms, segment
 from components.text.languages import NAMES, UNKNOWN, detect_language
 from components.text.seeded import seeded_fraction
-from components.text.tables import TermTable, build_term_table, query_terms, segment
 from runner.engine.codecs import Columns, Parts
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
@@ -44,7 +44,7 @@ def check_language(named: str, texts: Iterable[str]) -> None:
     )
 
 
-class SourceCorpus(Stage[Documents], kind="testset_corpus", version=1):
+class TestsetCorpus(Stage[Documents], kind="testset_corpus", version=1):
     """The documents, identified by their content. Counts of documents that were left out change no later stage."""
 
     codec = CorpusCodec()

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from components.datasets.reading import read_bytes, read_jsonl, read_lines
+from components.datasets.data_files import read_bytes, read_jsonl, read_lines
 from components.errors import DataError
 from components.json_value import Json
 

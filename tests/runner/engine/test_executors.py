@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from components.child_processes import SpawnWithoutMain
 from components.errors import ComponentError, DamagedEntryError
-from components.processes import SpawnWithoutMain
 from runner.engine.executors import contexts, processes
 from runner.engine.executors.local import Local
 from runner.engine.executors.processes import Processes

@@ -12,7 +12,7 @@ from runner.engine.executors.protocol import Executor, LostStage, Stages, StartP
 from runner.engine.outcome import StageRun
 from runner.engine.schedule import GIVEN_UP, PersistentWorkers, run_stages, start_schedule
 from runner.engine.stage import AnyStage
-from runner.engine.steering import Steering
+from runner.engine.steering_requests import Steering
 from runner.engine.store import Store
 from tests.runner.engine.adding import Number
 from tests.runner.engine.fake_stages import Adder, Left, Right, Source, Sum, Top

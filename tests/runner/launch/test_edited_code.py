@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from components.processes import SpawnWithoutMain
+from components.child_processes import SpawnWithoutMain
 from runner.engine.executors import contexts
 from runner.engine.plugins.plugin_loading import allow_edits
 from tests.runner.sweeping import FEW_METRICS, REPOSITORY, cells_in, own_data, run_small, samples_in, sweep_in

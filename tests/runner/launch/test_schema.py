@@ -208,7 +208,7 @@ class TestTargets:
         (problem,) = problems_of(default, llm___target_=target)
         assert problem.startswith(f"llm._target_: got '{target}' (str), expected a class that can be imported (")
 
-    @pytest.mark.parametrize("target", ["components.text.tables.segment", "components.errors.ConfigError"])
+    @pytest.mark.parametrize("target", ["components.text.corpus_tables.segment", "components.errors.ConfigError"])
     def test_target_that_is_not_a_frozen_dataclass_is_rejected(self, default: Any, target: str) -> None:
         (problem,) = problems_of(default, llm___target_=target)
         assert problem == f"llm._target_: got '{target}' (str), expected a frozen dataclass"

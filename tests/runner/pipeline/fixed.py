@@ -52,7 +52,7 @@ from components.metrics.em import ExactMatch
 from components.metrics.interval import Intervals
 from components.metrics.passage_coverage import PassageCoverage
 from components.metrics.trec import TrecMeasures
-from components.pipelines.reply import read_reply, split_question
+from components.pipelines.pipeline_reply import read_reply, split_question
 from components.prompts.by_kind import PromptByKind
 from components.protocols import LLM, AnswersFrom, EmbedderState, ThreeWayEncoder, WordTokenizer
 from components.records import (

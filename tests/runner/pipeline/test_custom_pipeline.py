@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from components.json_value import Json
 from components.metrics.citations import Citations
-from components.pipelines.reply import read_reply, split_question
+from components.pipelines.pipeline_reply import read_reply, split_question
 from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, ErrorClass, Request, ScoreState
 from components.retrievers.closed_book import ClosedBook

@@ -11,10 +11,10 @@ import pytest
 
 from components.encodings import Encodings
 from components.fusions.rrf import ReciprocalRank
-from components.late_interaction import score_pairs
 from components.records import Hits, Passages
 from components.rerankers.late_interaction import LateInteraction
 from components.rerankers.none import NoReranker
+from components.token_similarity import score_pairs
 from runner.engine.executors.local import Local
 from runner.engine.plan import make_plan
 from runner.engine.schedule import run_stages

@@ -12,7 +12,6 @@ import pytest
 from components.embedders.hashing import Hashing
 from components.encodings import MultiEncodings
 from components.fusions.rrf import ReciprocalRank
-from components.late_interaction import score_pairs
 from components.protocols import TokenVectorEncoder
 from components.records import Hits, Passages
 from components.rerankers.late_interaction import LateInteraction
@@ -20,6 +19,7 @@ from components.retrievers.arms import ByEmbedding, ByLateInteraction, ByTerms
 from components.retrievers.late_interaction import LateInteractionSearch
 from components.retrievers.multi_arm import MultiArm
 from components.sparse_indexes.bm25 import Bm25
+from components.token_similarity import score_pairs
 from components.tokenizers.character_bigrams import CharacterBigrams
 from components.vector_indexes.faiss_index import Flat
 from runner.engine.executors.local import Local

@@ -17,9 +17,9 @@ from runner.pipeline.cell_graph import Graph
 from runner.pipeline.corpus.loaded_data import DatasetStages, SampleSet, load_data
 from runner.serving.cached_stages import CachedStages, StageFiles, needed_stages, read_versions
 from runner.serving.exporting.stored_stages import collect_facts
-from runner.serving.graph import ServedGraph, build_cell, served_graph, without_evaluation
 from runner.serving.in_memory import QuestionRun
 from runner.serving.retrieved_passages import best_passages, prompt_passages, sweep_hits
+from runner.serving.served_graph import ServedGraph, build_cell, served_graph, without_evaluation
 from tests.runner.pipeline.fixed import CELLS, fixed_cell, graph_in, run_all
 
 SEARCHING = [

@@ -6,13 +6,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from components.asking.templates import chat
+from components.asking.prompt_parts import chat
 from components.chunkers.sentence import SentencePacking
 from components.prices import NO_PRICES
 from components.protocols import LLM, AnswersFrom, Ask
 from components.records import Answer, AnswerState, Documents, Evidence, Kind, Request, Sample
 from components.testset.evidence import EvidenceSettings
-from components.testset.near_duplicates import NearDuplicates
 from components.testset.protocols import SourceCorpus
 from components.testset.records import (
     PASSED,
@@ -24,6 +23,7 @@ from components.testset.records import (
     VerdictState,
     WrittenDrafts,
 )
+from components.testset.repeated_questions import RepeatedQuestions
 from components.tokenizers.english_stems import EnglishStems
 from runner.engine.spending import Budget
 from runner.testset.making.draft_outcomes import EvidenceOutcome
@@ -176,7 +176,7 @@ def generation(folder: Path, documents: tuple[tuple[str, str], ...], **changes: 
             tasks={"lamps": AskOnce()},
             evidence=EvidenceSettings(least_characters=10),
             gates={},
-            near_duplicates=NearDuplicates(),
+            near_duplicates=RepeatedQuestions(),
             chunk=SentencePacking(),
             tokenizer=EnglishStems(),
             language=GenerationLanguage("en"),

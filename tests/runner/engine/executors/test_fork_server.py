@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from components.processes import end_with_parent
+from components.child_processes import end_with_parent
 from runner.engine.executors import contexts, fork_server
 from runner.engine.executors.fork_server import ForkServer
 

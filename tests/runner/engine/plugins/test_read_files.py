@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from components.errors import ComponentError
-from runner.engine.plugins import files
+from runner.engine.plugins import package_files
 from runner.engine.plugins import plugin_loading as loading
 from runner.engine.plugins.plugin_loading import allow_edits, load_plugins, require_unchanged
 from runner.engine.plugins.snapshot import take_snapshot
@@ -229,7 +229,7 @@ def test_digest_ignores_results_in_the_package_folder_but_not_code(place: Path) 
 def test_large_data_files_are_identified_by_size_and_time(
     limit: str, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, limit, 0)
+    monkeypatch.setattr(package_files, limit, 0)
     monkeypatch.setattr(Path, "read_bytes", lambda path: b"" if path.suffix == ".py" else pytest.fail(f"read {path}"))
     before = digest()
     assert digest() == before

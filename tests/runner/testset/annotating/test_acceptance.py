@@ -12,7 +12,7 @@ from components.records import Documents, Evidence, Kind, Sample
 from runner.results import released_set as content
 from runner.testset.annotating.acceptance import acceptance, acceptance_csv, is_accepted, ratings_by_sample
 from runner.testset.annotating.annotated_set import sample_per_cell
-from runner.testset.annotating.annotations import Annotation, Check
+from runner.testset.annotating.annotations import Annotation, AnnotatorCheck
 from runner.testset.annotating.annotator_agreement import annotator_agreement
 from runner.testset.annotating.disjoint_parts import split
 
@@ -87,7 +87,7 @@ def rated(annotator: str, shift: int) -> list[Annotation]:
             sample.id,
             annotator,
             rating=1 + (number + (shift if number % 5 == 0 else 0)) % 5,
-            checks={Check.ANSWER: number % 3 == 0},
+            checks={AnnotatorCheck.ANSWER: number % 3 == 0},
             gold=(Evidence(f"d{number}", 0, 10 + shift * 10),),
         )
         for number, sample in enumerate(SET.samples)

@@ -14,7 +14,7 @@ import pytest
 from components.errors import DataError
 from components.records import Evidence
 from runner.testset.annotating.annotation_files import AnnotatorFrom, read_annotations
-from runner.testset.annotating.annotations import Annotated, Check
+from runner.testset.annotating.annotations import Annotated, AnnotatorCheck
 from runner.testset.annotating.annotator_wording import WORDINGS, Language
 from runner.testset.annotating.label_studio_tasks import labelling_config, make_tasks
 from runner.testset.annotating.resolving import resolve_annotations
@@ -85,7 +85,7 @@ def test_every_label_studio_field_is_imported(tmp_path: Path) -> None:
     found = read(write(tmp_path / "export.json", tasks))
     own = found.annotations[0]
     assert (own.annotator, own.rating, own.question) == ("ann@example.org", 3, "When did it open?")
-    assert own.checks == {Check.ANSWER: True, Check.TOPIC: False}
+    assert own.checks == {AnnotatorCheck.ANSWER: True, AnnotatorCheck.TOPIC: False}
     assert own.references == ("1932", "In 1932")
     assert own.topic == "towers"
     assert own.gold == (*SAMPLES[0].gold, Evidence("bridge", 33, 39))
@@ -289,7 +289,7 @@ def test_label_studio_sdk_validates_the_exported_config(language: Language, tmp_
     config.write_text(labelling_config(SAMPLES, SET, WORDINGS[language]), encoding="utf-8")
     exported = untouched(SET)
     rate(exported[0], 4)
-    for check in Check:
+    for check in AnnotatorCheck:
         choose(exported[0], f"check_{check}", "no")
     tasks = write(tmp_path / "tasks.json", [*make_tasks(SAMPLES, SET), *exported])
     done = subprocess.run([python, "-c", CHECKED, config, tasks], capture_output=True, text=True)

@@ -15,7 +15,7 @@ from components.records import Evidence
 from runner.console.display import FORMULA_STARTS
 from runner.console.spreadsheet_cells import escape, unescape
 from runner.testset.annotating.annotation_files import AnnotatorFrom, read_annotations
-from runner.testset.annotating.annotations import Annotated, Check
+from runner.testset.annotating.annotations import Annotated, AnnotatorCheck
 from runner.testset.annotating.annotator_wording import WORDINGS, Language
 from runner.testset.annotating.resolving import resolve_annotations
 from runner.testset.annotating.sheet import write_sheet
@@ -162,7 +162,7 @@ def test_every_sheet_field_is_imported(tmp_path: Path) -> None:
     (own,) = found.annotations
     assert (own.annotator, own.sample, own.question, own.rating) == ("ann", "s1", "=When?", 3)
     assert own.references == ("1932", "In 1932")
-    assert own.checks == {Check.ANSWER: True, Check.TASK: False}
+    assert own.checks == {AnnotatorCheck.ANSWER: True, AnnotatorCheck.TASK: False}
     start = SET.texts["bridge"].index(unit["text"])
     assert own.gold == (Evidence("bridge", start, start + len(unit["text"])),)
     assert [edit.field for edit in resolve_annotations(SET, found.annotations).edits] == [

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from components.records import Benchmark, Documents, Evidence, Kind, Sample, Turn
-from components.text.near_duplicates import count_near_duplicates, hash_shingles, jaccard
+from components.text.similar_documents import count_near_duplicates, hash_shingles, jaccard
 from runner.datasets import main, show
 from runner.testset.describing.data_description import count_leaks, describe_benchmark
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from components.asking.prompt_parts import chat, number_lines, question_in_context
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
-from components.asking.templates import chat, number_lines, question_in_context
 from components.protocols import Ask
 from components.records import AnswerCheck, JudgeInput, Message, Request
 from components.text.templates import fill

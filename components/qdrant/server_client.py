@@ -12,7 +12,7 @@ import numpy as np
 from components.errors import ComponentError
 from components.loading import loading
 from components.openai_server.access import read_api_key
-from components.qdrant.replies import guard
+from components.qdrant.reply_guards import guard
 from components.secrets.mask import HIDDEN, shorten_masked
 
 if TYPE_CHECKING:

@@ -7,9 +7,16 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from components.openai_server.reading import parse_count
+from components.openai_server.reply_reading import parse_count
 from components.records import Answer, AnswerState, Request
-from components.user_code.passages import BadReply, ReportedPassage, preview, read_fields, read_passages, read_text
+from components.user_code.returned_passages import (
+    BadReply,
+    ReportedPassage,
+    preview,
+    read_fields,
+    read_passages,
+    read_text,
+)
 
 MAX_ANSWER_CHARACTERS = 100_000
 """Longer than any answer. A longer text is a document, a log or an error."""

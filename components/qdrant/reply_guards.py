@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from components.errors import ComponentError
-from components.openai_server.errors import Redirected
 from components.openai_server.origin import REDIRECTS, resolve_redirect
+from components.openai_server.server_errors import Redirected
 
 if TYPE_CHECKING:
     from httpx import Response, SyncByteStream

@@ -8,9 +8,9 @@ from components.errors import ConfigError
 from components.json_value import Json
 from components.protocols import Dataset
 from components.records import Benchmark, Sample
-from components.testset.near_duplicates import NearDuplicates
 from components.testset.protocols import DraftGate
 from components.testset.records import Draft, EvidenceSet, VerdictState
+from components.testset.repeated_questions import RepeatedQuestions
 from runner.testset.making.draft_outcomes import NEAR_DUPLICATE
 from runner.testset.making.model_free_inputs import TextsAlone, refuse_requests
 
@@ -21,7 +21,7 @@ class CheckSettings:
 
     dataset: Dataset
     gates: Mapping[str, DraftGate]
-    near_duplicates: NearDuplicates
+    near_duplicates: RepeatedQuestions
     plugins: tuple[str, ...] = ()
 
 
@@ -70,7 +70,9 @@ class CheckReport:
         return Counter((finding.gate, finding.reason) for finding in self.findings)
 
 
-def check_dataset(benchmark: Benchmark, gates: Mapping[str, DraftGate], near_duplicates: NearDuplicates) -> CheckReport:
+def check_dataset(
+    benchmark: Benchmark, gates: Mapping[str, DraftGate], near_duplicates: RepeatedQuestions
+) -> CheckReport:
     """Return the findings of the gates in the samples, as if these were drafts with known gold, and samples that repeat
     earlier ones.
 
@@ -106,7 +108,7 @@ _REPEATS = "near_duplicates"
 
 
 def _repeats(
-    drafts: Sequence[Draft], samples: Mapping[str, Sample], near_duplicates: NearDuplicates
+    drafts: Sequence[Draft], samples: Mapping[str, Sample], near_duplicates: RepeatedQuestions
 ) -> Iterator[CheckFinding]:
     for new, earlier in near_duplicates.repeats(drafts, []).items():
         detail = f"repeats {earlier}: {samples[earlier].question}"

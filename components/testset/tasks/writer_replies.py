@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from components.asking.reply import json_values, whole_number
+from components.asking.model_reply import json_values, whole_number
 from components.json_value import Json
 from components.testset.records import Quote
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from components.openai_server.limiter import Tokens
-from components.openai_server.reading import read_count
+from components.openai_server.reply_reading import read_count
 
 Path = tuple[str, ...]
 """Nested names that lead to a number, outermost first."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.json_value import Json
-from components.openai_server.errors import Malformed, WebPage, format_preview
+from components.openai_server.server_errors import Malformed, WebPage, format_preview
 from components.text.normalize import whole_characters
 
 _MAX_TOKENS = 10**9
