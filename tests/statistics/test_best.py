@@ -141,8 +141,8 @@ def test_equality_p_value_is_the_smallest_cell_p_value(difference: float) -> Non
 
 def test_clearly_equal_cells_take_few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
     n_made = []
-    of_all = best_module.swaps
-    monkeypatch.setattr(best_module, "swaps", lambda n, made, seed: n_made.append(made) or of_all(n, made, seed))
+    of_all = best_module.draw_signs
+    monkeypatch.setattr(best_module, "draw_signs", lambda n, made, seed: n_made.append(made) or of_all(n, made, seed))
     assert equal_cells_p_value(scores_of(cells(12, 0.0, 0.0, 0.0), np.arange(N)), n_resamples=4000, seed=0) > 0.1
     assert set(n_made) == {199}
 

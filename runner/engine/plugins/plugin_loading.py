@@ -184,7 +184,7 @@ def require_unchanged(cls: type, *, as_model: bool = False) -> None:
 
 
 def opened_by_model(cls: type) -> set[str]:
-    """Return the files that a user's language model has opened so far, by names as in `Snapshot.files_opened`."""
+    """Return the files that a user's language model has opened so far, by names as in `Snapshot.names_opened`."""
     return class_snapshot(cls).names_opened(cls, _state.opened)
 
 

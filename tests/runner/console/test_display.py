@@ -152,7 +152,7 @@ def test_commands_print_only_through_the_safe_console() -> None:
             if file.name != "display.py":
                 text = file.read_text(encoding="utf-8")
                 assert "Console(" not in text, f"{file}: makes a {Console.__name__} of its own"
-                assert "file=sys.stderr" not in text, f"{file}: errors go through say_error"
+                assert "file=sys.stderr" not in text, f"{file}: errors go through print_error"
 
 
 def test_estimates_have_two_significant_digits() -> None:

@@ -2,7 +2,7 @@
 ones.
 
 Replies added at the same time are not lost. An object is emptied only if it has not changed since it was read, and it
-is deleted only when it is empty. Its writer (`mirrors.SentReplies`) then finds another object and continues in a new
+is deleted only when it is empty. Its writer (`mirrors.ReplyMirror`) then finds another object and continues in a new
 one. A kill at any moment leaves some replies twice, which readers count once. An object that arrived damaged or
 incomplete is left unchanged.
 """

@@ -131,7 +131,7 @@ def test_package_importing_from_an_edited_package_is_reloaded(place: Path, monke
 
     assert model.WORD == "before"
     allow_edits()
-    monkeypatch.setattr(loading, "_STARTED", (place / "reached.py").stat().st_ctime + 1)
+    monkeypatch.setattr(loading, "_PROCESS_START_S", (place / "reached.py").stat().st_ctime + 1)
     write(place, "reached.py", "WORD = 'after!!'\n")
     assert load_plugins(["reaching"]) == ["reached", "reaching"]
     from reaching import model as model_now
@@ -183,7 +183,9 @@ def test_code_that_a_new_file_changes_is_imported_again(
         load_plugins(["reaching"])
     assert import_module("reaching.model").WORD == "none"
     time.sleep(0.05)
-    monkeypatch.setattr(loading, "_STARTED", time.time())  # as if it had started after the other files were written
+    monkeypatch.setattr(
+        loading, "_PROCESS_START_S", time.time()
+    )  # as if it had started after the other files were written
     time.sleep(0.05)
     write(place, file, "WORD = 'new'\n")
     assert "reaching" in load_plugins(["reaching"])

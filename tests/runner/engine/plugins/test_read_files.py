@@ -173,8 +173,8 @@ class TestUncoveredReads:
         load_plugins(["reading"])
         code = importlib.import_module("reading.code")
         ours: dict[str, Any] = {"__name__": "components.ours"}
-        hashing = "from components.pretrained.model_folder import folder_hash\n"
-        method = "    def content_hash(self):\n        return folder_hash('./model')\n"
+        hashing = "from components.pretrained.model_folder import hash_folder\n"
+        method = "    def content_hash(self):\n        return hash_folder('./model')\n"
         exec(f"{hashing}class First:\n{method}class Second:\n{method}", ours)
         component = type("Own", (code.Own, ours["Second"]), {"__module__": "reading.code"})()
         for each in (ours["First"](), component):

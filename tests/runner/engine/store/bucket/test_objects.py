@@ -57,7 +57,7 @@ def test_truncated_object_is_not_a_service_failure(
     objects: Objects, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_bytes: int
 ) -> None:
     """No process waits for the bucket to return."""
-    monkeypatch.setattr(objects_module, "_PIECE", 10)
+    monkeypatch.setattr(objects_module, "_PIECE_BYTES", 10)
     objects.put("cut", b"x" * n_bytes)
     assert not objects.download("cut", 25, tmp_path / "file")
     assert b"".join(objects.pieces("cut", 25)) == b"x" * n_bytes
@@ -92,7 +92,7 @@ def test_listing_and_deletion_cover_all_pages(
 def test_large_files_are_transferred_in_pieces(
     objects: Objects, bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(objects_module, "_PIECE", 5 << 20)  # the least that S3 takes
+    monkeypatch.setattr(objects_module, "_PIECE_BYTES", 5 << 20)  # the least that S3 takes
     contents = bytes(range(256)) * (11 << 12) + b"the end"
     (tmp_path / "file").write_bytes(contents)
     objects.upload("large", tmp_path / "file")
