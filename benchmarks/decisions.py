@@ -19,7 +19,7 @@ from analysis.decision.recommendations import SHOWN, Recommendations, recommend_
 from analysis.decision.scenario_scores import Scenario, ScoredCells
 from benchmarks.measure import Bound, Measure
 from benchmarks.settings import Settings
-from runner.results import OK, CellResult, Key
+from runner.results import OK, CellResult, SampleKey
 from runner.results.joined_samples import CommonSamples
 from runner.results.loaded_sweep import SubsetMetric
 
@@ -167,7 +167,7 @@ def score_scenarios(scores: Values, cells: Sequence[Mapping[str, str]], samples:
             n = int(is_in.sum())
             own = CommonSamples(
                 cells=results,
-                keys=tuple(Key("", str(place), "", "") for place in np.flatnonzero(is_in).tolist()),
+                keys=tuple(SampleKey("", str(place), "", "") for place in np.flatnonzero(is_in).tolist()),
                 statistics=scores[is_in][:, :, np.newaxis],
                 clusters=samples.clusters[is_in],
                 strata=np.zeros(n, dtype=np.int64),

@@ -19,7 +19,7 @@ from unittest.mock import patch
 from benchmarks.measure import Bound, Measure
 from benchmarks.settings import Settings
 from components.openai_server.breaker import Breaker
-from components.openai_server.concurrent_calls import Calls
+from components.openai_server.concurrent_calls import ConcurrentCalls
 from components.openai_server.limiter import ProcessLimiter
 from components.openai_server.server import FailedCall, Server
 from components.openai_server.server_errors import HttpError
@@ -158,7 +158,7 @@ def send(
             results.append(result)
             calls.free()
 
-        calls = Calls[int, Any](range(n), server.concurrency, deliver)
+        calls = ConcurrentCalls[int, Any](range(n), server.concurrency, deliver)
         await calls.run(partial(server._call, post, session))
         return results
 

@@ -19,7 +19,7 @@ from rich.markup import escape
 from components.datasets.named_sets import NAMED_SETS
 from components.errors import ConfigError, DataError, RagGridError
 from components.json_value import Json
-from components.testset.repeated_questions import RepeatedQuestions
+from components.testset.repeated_questions import NearDuplicateFinder
 from runner.console.command_parser import CommandParser, add_command, tracking_uri
 from runner.console.display import make_console, print_error
 from runner.testset.describing.data_tables import print_table
@@ -69,7 +69,7 @@ def _import(options: argparse.Namespace) -> None:
     from runner.testset.production.questions_import import QUESTIONS, import_questions, without_passages
 
     private = private_data(options.mask)
-    if problems := RepeatedQuestions(options.threshold).check():
+    if problems := NearDuplicateFinder(options.threshold).check():
         raise ConfigError([f"--{problem}" for problem in problems])
     if options.experiment and options.kind != "mlflow":
         raise ConfigError(["--experiment: requires --from mlflow. Remove it."])

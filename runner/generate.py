@@ -19,7 +19,7 @@ from runner.console.interruptible import EXIT_INTERRUPTED, EXIT_NOT_RUN
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code.
 
-    0 means that every matrix field has as many questions as requested, 1 that some field has fewer. 2 follows one clear
+    0 means that every matrix field has as many questions as requested, 1 that some field has fewer. 2 follows an error
     message if nothing was run. 130 means that the run was interrupted.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)

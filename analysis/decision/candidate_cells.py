@@ -46,7 +46,7 @@ class Candidates:
     the cell to take (see `choose`). Tokens are compared if `weighs_tokens`.
 
     If `has_enough_samples` is False, there are too few samples to rule out any cell, and all cells are candidates. If
-    `spans_conditions` is True, the cells were tested under different conditions, and the easiest test is not a choice.
+    `spans_conditions` is True, the cells were tested under different conditions, so their means are not comparable.
     """
 
     scenario: Scenario

@@ -64,7 +64,7 @@ def cheapest(costs: Sequence[MeanCost]) -> int | None:
     """Return the index of the cheapest: the fewest tokens per non-empty answer, then the fewest seconds, then the
     first.
 
-    Small differences count as equal. Returns None if all costs are unknown, or if several all cost about the same.
+    Small differences count as equal. Returns None if all costs are unknown, or if all of several are about equal.
     """
     if all(cost.tokens is None and cost.seconds is None for cost in costs):
         return None

@@ -16,8 +16,8 @@ from runner.results import (
     OK,
     CellResult,
     CommonSamples,
-    Key,
     LoadedSweep,
+    SampleKey,
     SampleReader,
     SubsetMetric,
     axis_levels,
@@ -171,7 +171,7 @@ class ScenarioScores:
         """
         if self.metric.subset not in (OVERALL, MACRO):
             return [self.for_metric(self.metric)]
-        by_keys: dict[tuple[Key, ...], ScoredCells] = {}
+        by_keys: dict[tuple[SampleKey, ...], ScoredCells] = {}
         for scored in (self.for_metric(self.metric), *self._of_kinds(_SHOWN_FIRST[1:])):
             keys = scored.samples.keys
             first = by_keys.setdefault(keys, scored)

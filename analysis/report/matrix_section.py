@@ -32,7 +32,7 @@ class Field:
     best: tuple[str, ...]
 
     @property
-    def is_few(self) -> bool:
+    def has_too_few_samples(self) -> bool:
         """True if there are too few samples to call any cell the best."""
         return self.n < MIN_SAMPLES or self.n_clusters < MIN_CLUSTERS
 

@@ -55,7 +55,7 @@ def _scenarios(report: Report) -> Iterator[str]:
     yield ""
     yield "## What to take for each scenario"
     yield ""
-    if rows := [row for group in report.scenarios.groups for row in group.telling]:
+    if rows := [row for group in report.scenarios.groups for row in group.rows_with_enough_samples]:
         yield from _scenario_table(report.scenarios, rows, report.compared_at)
     yield from (
         f"Too few samples or groups to name anything: {plain(group.too_few)}."

@@ -55,7 +55,7 @@ class ScenarioGroup:
     rows: tuple[ScenarioRow, ...]
 
     @property
-    def telling(self) -> list[ScenarioRow]:
+    def rows_with_enough_samples(self) -> list[ScenarioRow]:
         """Scenarios with enough samples for a choice."""
         return [row for row in self.rows if row.is_telling]
 

@@ -135,7 +135,7 @@ def _size(source: ReportSource) -> Iterator[TrustCheck]:
     if source.has_many_cells:
         text = (
             f"More than {MANY_CELLS} cells: p-values are based on {source.test.n_resamples:,} resamples, and one "
-            "metric is tested. python -m analysis compare tests any other one."
+            "metric is tested. To test another metric: python -m analysis compare."
         )
         yield TrustCheck(NOTE, "Many cells", text)
     if source.crowded_axes:
@@ -294,7 +294,7 @@ def _judges(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
         for cause, judges in judges_by_cause(worst).items()
     ]
     if causes:
-        effect = "A judge gives no score then, and a step leaves its sample as it is."
+        effect = "A judge then gives no score, and a step leaves its sample unchanged."
         yield TrustCheck(WARNING, "Unreadable replies", f"{'; '.join(causes)}. {effect}")
     if readable:
         yield TrustCheck(FINE, "All replies of judges and steps could be read", f"{join_names(readable)}.")
@@ -375,7 +375,7 @@ def _draws(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
     if drawing and not repeated:
         text = (
             "Intervals are over samples: nothing here says how much a second run of the same model would differ. "
-            "repeat=0,1,2 does."
+            "Run with repeat=0,1,2 to measure it."
         )
         yield TrustCheck(NOTE, "One draw of every answer", text)
 
@@ -388,7 +388,7 @@ def _code(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
         yield TrustCheck(NOTE, "Several versions of the code", f"The cells were computed at {len(commits)} commits.")
     if len(data) > 1 and len(data) == len(parsers) and len({name for name, _ in parsers}) == 1:
         text = (
-            f"{len(data)} of them read the same files, and each yields other texts, so `passage_coverage` is not "
+            f"{len(data)} parsers read the same files and yield different texts, so `passage_coverage` is not "
             "comparable between parsers. The questions are the same."
         )
         yield TrustCheck(NOTE, "Several parsers", text)

@@ -20,12 +20,12 @@ _EXPLAINED = {
     Failure.RANKED_LOW: "ranked_low: the evidence was found, below top_k",
     Failure.DROPPED: "dropped: the evidence was among the first top_k, and did not fit into the context",
     Failure.COMPRESSED: "compressed: the compressor removed evidence from the passages",
-    Failure.DISTRACTED: "distracted: the evidence was in the prompt, the answer follows other passages",
-    Failure.INVENTED: "invented: the evidence was in the prompt, the answer has claims that no passage supports",
-    Failure.UNUSED: "unused: the evidence was in the prompt, the answer takes nothing from it",
+    Failure.DISTRACTED: "distracted: the evidence was in the prompt, but the answer follows other passages",
+    Failure.INVENTED: "invented: the evidence was in the prompt, but the answer has claims that no passage supports",
+    Failure.UNUSED: "unused: the evidence was in the prompt, but the answer takes nothing from it",
     Failure.WRONG_WITH_EVIDENCE: "wrong_with_evidence: the answer used the evidence in the prompt and is still wrong",
-    Failure.PARTLY: "partly: the evidence was in the prompt, the answer gives a part of the reference",
-    Failure.LOW: "low: the evidence was in the prompt, the answer is among the lowest quarter",
+    Failure.PARTLY: "partly: the evidence was in the prompt, but the answer has only part of the reference",
+    Failure.LOW: "low: the evidence was in the prompt, but the answer's score is in the lowest quarter",
     Failure.FALSE_ANSWER: "false_answer: the model answered a question that has no answer in the documents",
     Failure.UNEXPLAINED: "unexplained: not right, and no evidence is named or nothing was searched",
     Failure.REFUSED: "refused",
@@ -34,7 +34,7 @@ _EXPLAINED = {
     Failure.ERROR: "error: the request failed",
 }
 
-_BY_CLAIMS = {Failure.DISTRACTED: "distracted: the passages support every claim of the answer, and it is wrong"}
+_BY_CLAIMS = {Failure.DISTRACTED: "distracted: the passages support every claim of the answer, but it is wrong"}
 """Wording of classes that a judge's verdicts on claims define."""
 
 

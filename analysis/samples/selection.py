@@ -10,9 +10,9 @@ from components.limits import expected_one_of
 from components.records import ScoreState
 from runner.results import (
     CellResult,
-    Key,
     Labels,
     LoadedSweep,
+    SampleKey,
     ScoredSamples,
     SubsetMetric,
     distinguishing_labels,
@@ -34,7 +34,7 @@ class Selection:
     value, so the metric does not order them.
     """
 
-    keys: Sequence[Key]
+    keys: Sequence[SampleKey]
     rows: Sequence[tuple[int, ...]]
     n: int
     without_value: Counter[str]
@@ -100,7 +100,7 @@ def _read_cell_scores(sweep: LoadedSweep, cell: CellResult, metric: SubsetMetric
     return scored.in_subset(metric.subset)
 
 
-def _value(scored: ScoredSamples, key: Key) -> float | None:
+def _value(scored: ScoredSamples, key: SampleKey) -> float | None:
     row = scored.rows[key]
     return float(scored.statistics[row][0]) if scored.states[row] == ScoreState.VALUE else None
 
@@ -110,6 +110,6 @@ def _sort_value(values: Sequence[float | None]) -> float:
     return first - sum(others)
 
 
-def _exclusion_reason(scored: Sequence[ScoredSamples], key: Key) -> str:
+def _exclusion_reason(scored: Sequence[ScoredSamples], key: SampleKey) -> str:
     states = (str(samples.states[samples.rows[key]]) for samples in scored)
     return next(state for state in states if state != ScoreState.VALUE)

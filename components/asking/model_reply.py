@@ -156,7 +156,7 @@ def strip_thoughts(text: str) -> str:
     return split_thoughts(text)[1]
 
 
-def whole_number(value: object) -> int | None:
+def parse_whole_number(value: object) -> int | None:
     """Return a number such as 2, 2.0, "2", "２" or "2分" (two points); None for other values."""
     if isinstance(value, bool):  # in Python, True equals 1
         return None
@@ -164,6 +164,6 @@ def whole_number(value: object) -> int | None:
     return int(number[1]) if number else None
 
 
-def flag(value: object) -> bool | None:
+def parse_flag(value: object) -> bool | None:
     """Return a Boolean, also from a word or a digit; None for other values."""
     return _FLAGS.get(unicodedata.normalize("NFKC", str(value)).strip().lower())

@@ -22,11 +22,11 @@ def questions_by_line(questions: Sequence[str]) -> str:
 
 
 def reference_text(sample: Sample) -> str:
-    """Return the reference, or several ones numbered as alternatives, or "" if there is no reference."""
+    """Return the reference; several references as numbered alternatives; "" for none."""
     references = [reference for reference in sample.references if reference.strip()]
     return references[0] if len(references) == 1 else number_lines(references)
 
 
-def chat(system: str, user: str) -> tuple[Message, ...]:
+def chat_messages(system: str, user: str) -> tuple[Message, ...]:
     """Return a system message, if it is not empty, and a user message."""
     return (Message("system", system), Message("user", user)) if system else (Message("user", user),)

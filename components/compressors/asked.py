@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from components.asking.model_reply import json_values, strip_thoughts, whole_number
-from components.asking.prompt_parts import chat, number_lines
+from components.asking.model_reply import json_values, parse_whole_number, strip_thoughts
+from components.asking.prompt_parts import chat_messages, number_lines
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.compressors.sentence_pieces import Sentence, join_sentences, keep_whole, split_passages
 from components.limits import too_small
@@ -60,7 +60,7 @@ class SentencesByModel:
     def _inquiry(self, question: str, sentences: Sequence[Sentence], request_id: str) -> Inquiry[list[int]]:
         texts = [" ".join(sentence.text.split()) for sentence in sentences]
         values = {"{question}": question, "{sentences}": number_lines(texts), "{n}": str(len(texts))}
-        messages = chat(self.system, fill(self.instruction, values))
+        messages = chat_messages(self.system, fill(self.instruction, values))
         sample = Sample(request_id, "", Kind.QA, question, ())
         request = Request(request_id, messages, sample, tuple(map(Passage, texts)), _SCHEMA)
         return Inquiry(request, lambda reply: _read(reply, len(texts)))
@@ -80,7 +80,7 @@ def _read(reply: str, n_sentences: int) -> list[int] | None:
     """Return the positions of the selected sentences, each once; None for an unreadable reply."""
     for value in json_values(strip_thoughts(reply)):
         if isinstance(value, dict) and isinstance(value.get("sentences"), list):
-            numbers = [whole_number(number) for number in value["sentences"]]
+            numbers = [parse_whole_number(number) for number in value["sentences"]]
             if all(number is not None and 1 <= number <= n_sentences for number in numbers):
                 return sorted({number - 1 for number in numbers if number is not None})
             return None

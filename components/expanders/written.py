@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from components.asking.model_reply import copies_placeholder, json_values, repeats_heading, strip_thoughts
-from components.asking.prompt_parts import chat, questions_by_line
+from components.asking.prompt_parts import chat_messages, questions_by_line
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.asking.written_texts import wording_problems
 from components.fields import added_later
@@ -100,7 +100,7 @@ class WrittenQueries:
     def _inquiry(self, sample: Sample, request_id: str) -> Inquiry[tuple[str, ...]]:
         earlier = [turn.question for turn in sample.history[-self.n_turns :]] if self.n_turns else []
         values = {"{question}": questions_by_line([*earlier, sample.question]), "{n}": str(self.n_texts)}
-        messages = chat(self.system, fill(self.instruction, values))
+        messages = chat_messages(self.system, fill(self.instruction, values))
         about = Sample(request_id, "", Kind.QA, sample.question, ())  # a backend reads the messages only
         return Inquiry(Request(request_id, messages, about, (), _SCHEMA), self._read)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from components.asking.prompt_parts import chat
+from components.asking.prompt_parts import chat_messages
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.asking.written_texts import wording_problems
 from components.fact_graph.fact_replies import KEY, read_facts
@@ -62,7 +62,7 @@ class WrittenFacts:
         return [facts_by_row.get(row, FactsOfChunk()) for row in range(len(chunks))]
 
     def _inquiry(self, request_id: str, text: str, title: str) -> Inquiry[FactsOfChunk]:
-        messages = chat(self.system, fill(self.instruction, {"{title}": title, "{passage}": text}))
+        messages = chat_messages(self.system, fill(self.instruction, {"{title}": title, "{passage}": text}))
         about = Sample(request_id, "", Kind.QA, text, ())  # a backend reads the messages only
         return Inquiry(Request(request_id, messages, about, (), _SCHEMA), self._read)
 

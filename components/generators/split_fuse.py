@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from math import ceil, log2
 from typing import ClassVar
 
-from components.asking.prompt_parts import chat, question_in_context
+from components.asking.prompt_parts import chat_messages, question_in_context
 from components.generators.joining import add_earlier_answers, choose_answer, first_failed, mark_truncated
 from components.limits import too_small
 from components.protocols import Ask, Render, Tokenizer
@@ -114,7 +114,7 @@ class SplitFuse:
         # Not in square brackets, which number the sources that an answer cites.
         texts = [f"({n}) {answers[half].text}" for n, half in enumerate(part.halves, 1)]
         values = {"{question}": question_in_context(task.sample), "{answers}": "\n".join(texts)}
-        return Request(request_id, chat(self.system, fill(self.instruction, values)), task.sample, ())
+        return Request(request_id, chat_messages(self.system, fill(self.instruction, values)), task.sample, ())
 
 
 def _settle(part: _Part, answers: Mapping[_Part, Answer]) -> Answer | None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from components.asking.prompt_parts import chat
+from components.asking.prompt_parts import chat_messages
 from components.asking.written_texts import wording_problems, write_texts
 from components.limits import too_small
 from components.protocols import LLM, Ask
@@ -53,4 +53,4 @@ class ContextualHeader:
 
     def _messages(self, documents: Documents, document: int, chunk: str) -> tuple[Message, ...]:
         values = {"{document}": documents.texts[document], "{title}": documents.titles[document], "{chunk}": chunk}
-        return chat(self.system, fill(self.instruction, values))
+        return chat_messages(self.system, fill(self.instruction, values))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from components.asking.model_reply import read_object
-from components.asking.prompt_parts import chat
+from components.asking.prompt_parts import chat_messages
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.asking.written_texts import wording_problems
 from components.iterations.asked import AskedSearches
@@ -86,7 +86,7 @@ class AdaptiveSearches:
         return [_first_search(trail.question, reply) for trail, reply in zip(trails, replies, strict=True)]
 
     def _inquiry(self, question: str, request_id: str) -> Inquiry[str]:
-        messages = chat(self.system, fill(self.instruction, {"{question}": question}))
+        messages = chat_messages(self.system, fill(self.instruction, {"{question}": question}))
         about = Sample(request_id, "", Kind.QA, question, ())  # a backend reads the messages only
         return Inquiry(Request(request_id, messages, about, (), _SCHEMA), _read)
 

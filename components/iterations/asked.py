@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from components.asking.model_reply import copies_placeholder, flag, json_values, strip_thoughts
-from components.asking.prompt_parts import chat, number_lines
+from components.asking.model_reply import copies_placeholder, json_values, parse_flag, strip_thoughts
+from components.asking.prompt_parts import chat_messages, number_lines
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.asking.written_texts import wording_problems
 from components.json_value import Json
@@ -70,7 +70,7 @@ class AskedSearches:
             "{passages}": number_lines([passage_line(passage) for passage in passages]) or _NONE,
             "{steps}": "\n".join(steps) or _NONE,
         }
-        messages = chat(self.system, fill(self.instruction, values))
+        messages = chat_messages(self.system, fill(self.instruction, values))
         about = Sample(request_id, "", Kind.QA, trail.question, ())  # a backend reads the messages only
         return Inquiry(Request(request_id, messages, about, tuple(passages), self._schema), self._read)
 
@@ -90,7 +90,7 @@ class AskedSearches:
             if not isinstance(value, dict) or not {"next", "done"} & set(value):
                 continue
             text, thought = _line(value.get("next")), _line(value.get("thought")) if self.with_thoughts else ""
-            is_done = flag(value["done"]) if "done" in value else False
+            is_done = parse_flag(value["done"]) if "done" in value else False
             if is_done is None or not all(self._is_text(line) for line in (text, thought)):
                 return None
             if is_done:

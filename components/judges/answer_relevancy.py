@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.asking.model_reply import copies_placeholder, flag, read_object
-from components.asking.prompt_parts import chat
+from components.asking.model_reply import copies_placeholder, parse_flag, read_object
+from components.asking.prompt_parts import chat_messages
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.json_value import Json
 from components.limits import too_small
@@ -115,7 +115,7 @@ class AnswerRelevancy:
 
     def _inquiry(self, item: JudgeInput) -> Inquiry[DerivedQuestions]:
         values = {"{answer}": item.answer, "{n_questions}": str(self.n_questions)}
-        messages = chat(self.system, fill(self.prompt, values))
+        messages = chat_messages(self.system, fill(self.prompt, values))
         request = Request(item.sample.id, messages, item.sample, (), _SCHEMA)
         return Inquiry(request, lambda reply: read_derived(reply, self.n_questions, self.prompt))
 
@@ -149,7 +149,7 @@ class _WithoutLocalModels(AnswerRelevancy):
 def read_derived(text: str, n_questions: int, prompt: str) -> DerivedQuestions | None:
     """Return the questions and the flag of a reply; None unless it has exactly `n_questions` questions and a flag."""
     reply = read_object(text, "questions") or {}
-    questions, noncommittal = reply.get("questions"), flag(reply.get("noncommittal"))
+    questions, noncommittal = reply.get("questions"), parse_flag(reply.get("noncommittal"))
     if not isinstance(questions, list) or len(questions) != n_questions or noncommittal is None:
         return None
     if not all(isinstance(question, str) and not copies_placeholder(question, prompt) for question in questions):

@@ -6,7 +6,7 @@ from itertools import chain, islice
 from typing import ClassVar, Protocol
 
 from components.asking.model_reply import strip_template
-from components.asking.prompt_parts import chat, number_lines, question_in_context
+from components.asking.prompt_parts import chat_messages, number_lines, question_in_context
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.judges.claim_replies import (
     CLAIMS_SCHEMA,
@@ -98,7 +98,7 @@ class ClaimExtractor:
 
     def _ask_claims(self, source: SourceText) -> Inquiry[Claims]:
         values = {"{question}": question_in_context(source.sample), "{text}": source.text}
-        messages = chat(self.system, fill(self.claim_prompt, values))
+        messages = chat_messages(self.system, fill(self.claim_prompt, values))
         request = Request(f"{source.sample.id}#{source.name}", messages, source.sample, (), CLAIMS_SCHEMA)
         return Inquiry(request, lambda reply: read_claims(reply, self.claim_prompt))
 
@@ -190,7 +190,7 @@ class ClaimChecker:
 
     def _ask_verdicts(self, check: Check) -> Inquiry[Verdicts]:
         values = {"{claims}": number_lines(check.claims), "{passages}": number_lines(check.texts)}
-        messages = chat(self.system, fill(self.verdict_prompt, values))
+        messages = chat_messages(self.system, fill(self.verdict_prompt, values))
         request = Request(f"{check.sample.id}#{check.name}", messages, check.sample, (), VERDICTS_SCHEMA)
 
         def read(reply: str) -> Verdicts | None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from components.asking.model_reply import copies_placeholder, json_values, whole_number
+from components.asking.model_reply import copies_placeholder, json_values, parse_whole_number
 from components.json_value import Json
 
 
@@ -109,7 +109,7 @@ def read_numbered(text: str, key: str, n_items: int) -> list[dict[str, Json]] | 
     entries = read_list(text, key)
     if entries is None or not all(isinstance(entry, dict) for entry in entries):
         return None
-    by_number = {whole_number(entry.get("number")): entry for entry in entries}
+    by_number = {parse_whole_number(entry.get("number")): entry for entry in entries}
     if len(entries) != n_items or set(by_number) != set(range(1, n_items + 1)):
         return None
     return [by_number[number] for number in range(1, n_items + 1)]

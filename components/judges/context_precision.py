@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.asking.prompt_parts import chat, number_lines, question_in_context
+from components.asking.prompt_parts import chat_messages, number_lines, question_in_context
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.judges.claim_checks import worst_unread
 from components.judges.graded_replies import GradeVerdict, read_verdict, verdict_schema
@@ -116,7 +116,7 @@ class ContextPrecision:
         ]
 
     def _inquiry(self, item: JudgeInput, number: int, text: str) -> Inquiry[GradeVerdict]:
-        messages = chat(self.system, text)
+        messages = chat_messages(self.system, text)
         request = Request(f"{item.sample.id}#{number}", messages, item.sample, (), verdict_schema(_USEFULNESS))
         return Inquiry(request, lambda reply: read_verdict(reply, _USEFULNESS))
 

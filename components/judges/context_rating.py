@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.asking.prompt_parts import chat, number_lines, question_in_context
+from components.asking.prompt_parts import chat_messages, number_lines, question_in_context
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.judges.claim_checks import worst_unread
 from components.judges.graded_replies import GradeVerdict, read_verdict, verdict_schema
@@ -94,7 +94,7 @@ class ContextRating:
 
     def _inquiry(self, item: JudgeInput, number: int, prompt: str) -> Inquiry[GradeVerdict]:
         passages = number_lines([passage.text for passage in item.passages])
-        messages = chat(
+        messages = chat_messages(
             self.system, fill(prompt, {"{question}": question_in_context(item.sample), "{passages}": passages})
         )
         request = Request(f"{item.sample.id}#{number}", messages, item.sample, (), verdict_schema(_RATINGS))

@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.asking.model_reply import read_object, strip_template, whole_number
-from components.asking.prompt_parts import chat, number_lines, question_in_context
+from components.asking.model_reply import parse_whole_number, read_object, strip_template
+from components.asking.prompt_parts import chat_messages, number_lines, question_in_context
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.json_value import Json
 from components.limits import too_small
@@ -89,7 +89,7 @@ class ContextRelevance:
 
     def _inquiry(self, item: JudgeInput, sentences: Sequence[str]) -> Inquiry[frozenset[int]]:
         values = {"{question}": question_in_context(item.sample), "{sentences}": number_lines(sentences)}
-        messages = chat(self.system, fill(self.prompt, values))
+        messages = chat_messages(self.system, fill(self.prompt, values))
         request = Request(item.sample.id, messages, item.sample, (), _SCHEMA)
 
         def read(reply: str) -> frozenset[int] | None:
@@ -103,7 +103,7 @@ def read_sentence_numbers(text: str, n_sentences: int) -> frozenset[int] | None:
     entries = (read_object(text, "sentences") or {}).get("sentences")
     if not isinstance(entries, list):
         return None
-    numbers = [whole_number(entry) for entry in entries]
+    numbers = [parse_whole_number(entry) for entry in entries]
     if any(number is None or not 1 <= number <= n_sentences for number in numbers):
         return None
     return frozenset(number for number in numbers if number is not None)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.asking.prompt_parts import chat, number_lines, question_in_context
+from components.asking.prompt_parts import chat_messages, number_lines, question_in_context
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.judges.graded_replies import (
     APPLICABILITY_SCHEMA,
@@ -196,12 +196,12 @@ class Graded:
             "{passages}": number_lines([passage.text for passage in item.passages]),
             "{passage}": passage,
         }
-        messages = chat(self.system, fill(self.instruction, values))
+        messages = chat_messages(self.system, fill(self.instruction, values))
         request = Request(request_id, messages, item.sample, item.passages, verdict_schema(self.grades))
         return Inquiry(request, lambda text: read_verdict(text, self.grades))
 
     def _applicability_request(self, sample: Sample) -> Request:
-        messages = chat(self.system, fill(self.applicability, _shown_values(sample)))
+        messages = chat_messages(self.system, fill(self.applicability, _shown_values(sample)))
         return Request(sample.id, messages, sample, (), APPLICABILITY_SCHEMA)
 
     def _outcome(self, replies: Sequence[GradeVerdict | UnreadableReply]) -> GradeOutcome:

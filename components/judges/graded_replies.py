@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from components.asking.model_reply import flag, read_object, whole_number
+from components.asking.model_reply import parse_flag, parse_whole_number, read_object
 from components.json_value import Json
 
 
@@ -44,14 +44,14 @@ def verdict_schema(grades: Sequence[int]) -> Mapping[str, Json]:
 def read_verdict(text: str, grades: Sequence[int]) -> GradeVerdict | None:
     """Return the verdict in a reply, or None if it has no verdict, or its grade is not one of `grades`."""
     reply = read_object(text, "grade") or {}
-    grade = whole_number(reply.get("grade"))
+    grade = parse_whole_number(reply.get("grade"))
     return GradeVerdict(grade, _reason(reply)) if grade is not None and grade in grades else None
 
 
 def read_applicability(text: str) -> Applicability | None:
     """Return the applicability that a reply states; None if it states none."""
     reply = read_object(text, "applicable") or {}
-    applicable = flag(reply.get("applicable"))
+    applicable = parse_flag(reply.get("applicable"))
     return None if applicable is None else Applicability(applicable, _reason(reply))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.asking.model_reply import copies_placeholder, strip_template
-from components.asking.prompt_parts import chat, number_lines, question_in_context, reference_text
+from components.asking.prompt_parts import chat_messages, number_lines, question_in_context, reference_text
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.fields import added_later
 from components.json_value import Json
@@ -202,7 +202,7 @@ class Nuggets:
 
     def _ask_nuggets(self, sample: Sample, text: str) -> Inquiry[tuple[Nugget, ...]]:
         texts = {"{question}": question_in_context(sample), "{text}": text}
-        messages = chat(self.system, fill(self._making_prompt, texts))
+        messages = chat_messages(self.system, fill(self._making_prompt, texts))
         request = Request(sample.id, messages, sample, (), _NUGGETS_SCHEMA)
         return Inquiry(request, lambda reply: read_nuggets(reply, self._making_prompt))
 
@@ -222,7 +222,7 @@ class Nuggets:
             "{nuggets}": number_lines([nugget.text for nugget in nuggets]),
             "{answer}": item.answer,
         }
-        messages = chat(self.system, fill(self.assignment_prompt, values))
+        messages = chat_messages(self.system, fill(self.assignment_prompt, values))
         request = Request(item.sample.id, messages, item.sample, (), _ASSIGNMENTS_SCHEMA)
 
         def read(reply: str) -> tuple[Assignment, ...] | None:

@@ -3,8 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from components.asking.model_reply import copies_placeholder, json_values, read_object, strip_template, whole_number
-from components.asking.prompt_parts import chat
+from components.asking.model_reply import (
+    copies_placeholder,
+    json_values,
+    parse_whole_number,
+    read_object,
+    strip_template,
+)
+from components.asking.prompt_parts import chat_messages
 from components.asking.readable_requests import Inquiry
 from components.json_value import Json
 from components.records import Request, Sample
@@ -53,7 +59,7 @@ def questions_about(source: QuestionedText, system: str, prompt: str) -> Inquiry
 
     A reply is unreadable if it has placeholders of the form in `prompt` for questions.
     """
-    messages = chat(system, fill(prompt, {"{text}": source.text}))
+    messages = chat_messages(system, fill(prompt, {"{text}": source.text}))
 
     def read(reply: str) -> tuple[str, ...] | None:
         questions = read_questions(reply)
@@ -68,7 +74,7 @@ def answers_from(source: QuestionedText, system: str, prompt: str, cannot_infer:
     """
     questions = "\n".join(f"{n}. {question}" for n, question in enumerate(source.questions, start=1))
     values = {"{text}": source.text, "{questions}": questions, "{cannot_infer}": cannot_infer}
-    request = Request(source.sample.id, chat(system, fill(prompt, values)), source.sample, (), _ANSWERS_SCHEMA)
+    request = Request(source.sample.id, chat_messages(system, fill(prompt, values)), source.sample, (), _ANSWERS_SCHEMA)
     return Inquiry(request, lambda text: read_answers(strip_template(text, prompt), len(source.questions)))
 
 
@@ -102,7 +108,7 @@ def _numbered_answers(value: object) -> Iterator[tuple[int, str]]:
     elif isinstance(value, list):
         items = [(item.get("number"), item.get("answer")) for item in value if isinstance(item, dict)]
     for key, answer in items:
-        number = whole_number(key)
+        number = parse_whole_number(key)
         is_answer = isinstance(answer, str | int | float) and not isinstance(answer, bool)
         if number is not None and is_answer and not copies_placeholder(str(answer), ""):
             yield number, str(answer).strip()

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.asking.prompt_parts import chat, question_in_context
+from components.asking.prompt_parts import chat_messages, question_in_context
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.judges.claim_checks import worst_unread
 from components.judges.graded_replies import GradeVerdict, read_verdict, verdict_schema
@@ -91,7 +91,7 @@ class RelevanceGrades:
         requests = [
             Request(
                 f"{item.sample.id}#{number}",
-                chat(self.system, fill(self.prompt, {"{question}": question, "{passage}": passage.text})),
+                chat_messages(self.system, fill(self.prompt, {"{question}": question, "{passage}": passage.text})),
                 item.sample,
                 (),
                 verdict_schema(GRADES),

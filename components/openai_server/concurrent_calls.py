@@ -8,7 +8,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-class Calls(Generic[Item, Result]):
+class ConcurrentCalls(Generic[Item, Result]):
     """Calls for every item, whose results go to `deliver` as they arrive.
 
     At most `concurrency` of them are running, or have results that the receiver has not dealt with. So a kill loses no

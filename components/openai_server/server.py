@@ -23,7 +23,7 @@ from components.openai_server.access import (
 )
 from components.openai_server.account_refusals import AccountRefusals
 from components.openai_server.breaker import Breaker
-from components.openai_server.concurrent_calls import Calls
+from components.openai_server.concurrent_calls import ConcurrentCalls
 from components.openai_server.connection import Connection
 from components.openai_server.event_loop import LoopThread
 from components.openai_server.limiter import Account, Limiter, current_limiter
@@ -142,7 +142,7 @@ class Server:
             return
         limiter = current_limiter()
         thread = LoopThread[tuple[Item, Any]]()
-        calls = Calls[Item, Any](items, self.concurrency, thread.put)
+        calls = ConcurrentCalls[Item, Any](items, self.concurrency, thread.put)
 
         async def work() -> None:
             async with self._connection() as connection:

@@ -65,7 +65,7 @@ class Session:
         """Send one attempt as soon as the limiter admits it, and return the reply.
 
         `max_new_tokens` limits the model's tokens, and `max_bytes` the size of the reply. Raises the exceptions of
-        `errors`, NotSent, BudgetReached, StoreError, and UnicodeEncodeError for text with an unpaired surrogate.
+        `server_errors`, NotSent, BudgetReached, StoreError, and UnicodeEncodeError for text with an unpaired surrogate.
         """
         sent = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
         attempt = Attempt(self.account, Tokens(estimate_max_tokens(len(sent)), max_new_tokens), self.timeout_s)

@@ -25,7 +25,7 @@ class TokenCountPaths:
     total: Path | None = None
 
     def thoughts(self, reply: object) -> int:
-        """Return the tokens that only the total counts, 0 if all three counts are not known."""
+        """Return the tokens that only the total counts, or 0 unless all three counts are known."""
         n_prompt, n_completion, n_all = self._counts(reply)
         if n_prompt is None or n_completion is None or n_all is None:
             return 0

@@ -61,7 +61,7 @@ class HttpPipeline:
         problems = [] if self.url.strip() else [f"url: is empty, expected the address of the pipeline, e.g. {_EXAMPLE}"]
         if not str(self.revision).strip():
             problems.append(
-                "revision: is empty, expected what answers at pipeline.url, e.g. a release or a commit: answers are "
+                "revision: is empty, expected a version of the pipeline, e.g. a release or a commit: answers are "
                 "cached, and nothing else shows that the pipeline behind an address changed"
             )
         server_problems = [problem.replace("base_url:", "url:", 1) for problem in self._server.check()]

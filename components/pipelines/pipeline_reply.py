@@ -43,7 +43,7 @@ def split_question(request: Request) -> tuple[str, list[dict[str, str]]]:
 
 
 def read_reply(value: object, request_id: str, latency_s: float) -> Answer:
-    """Return a reply as an Answer whose text is JSON for `stored_replies`.
+    """Return a reply as an Answer whose text is JSON for `parse_stored_replies`.
 
     `value` is a string, or a mapping or dataclass with `answer`, and optionally `passages`, `usage` and `seconds`.
     Other names are ignored. Raises BadReply for a value of another form, and for one that is too long.
@@ -68,8 +68,8 @@ def read_reply(value: object, request_id: str, latency_s: float) -> Answer:
     )
 
 
-def stored_replies(answers: Sequence[Answer]) -> list[PipelineReply | None]:
-    """Return the replies in the texts of Answers of `read_reply`; None for a failed request."""
+def parse_stored_replies(answers: Sequence[Answer]) -> list[PipelineReply | None]:
+    """Return the replies that `read_reply` stored as texts of Answers; None for a failed request."""
     return [None if answer.state is AnswerState.ERROR else _read_stored(answer.text) for answer in answers]
 
 

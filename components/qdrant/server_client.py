@@ -41,7 +41,7 @@ def connect(base_url: str, api_key_env: str, timeout_s: float, settings: str) ->
             HTTPStatus.UNAUTHORIZED,
             HTTPStatus.FORBIDDEN,
         ):
-            problem, remedy = "refuses the key", f"Set {settings}.api_key_env to the name of the variable that holds it"
+            problem, remedy = "rejects the key", f"Set {settings}.api_key_env to the name of the variable that holds it"
         elif isinstance(error, ResponseHandlingException):
             problem = f"does not answer ({_one_line(error.source)})"
             remedy = "Start it (docker run -p 6333:6333 qdrant/qdrant), or set its address."

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from components.asking.prompt_parts import chat
+from components.asking.prompt_parts import chat_messages
 from components.asking.written_texts import wording_problems, write_texts
 from components.limits import too_small
 from components.protocols import LLM, Ask
@@ -45,7 +45,7 @@ class Summaries:
         """Return the messages of one request per document that is not blank."""
         pairs = zip(documents.titles, documents.texts, strict=True)
         return [
-            chat(self.system, fill(self.instruction, {"{title}": title, "{text}": text}))
+            chat_messages(self.system, fill(self.instruction, {"{title}": title, "{text}": text}))
             for title, text in pairs
             if text.strip()
         ]

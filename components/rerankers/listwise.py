@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from components.asking.model_reply import json_values, strip_thoughts, whole_number
-from components.asking.prompt_parts import chat, number_lines
+from components.asking.model_reply import json_values, parse_whole_number, strip_thoughts
+from components.asking.prompt_parts import chat_messages, number_lines
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.limits import too_small
 from components.protocols import LLM, Ask
@@ -105,7 +105,7 @@ class Listwise:
 
     def _inquiry(self, question: str, texts: Sequence[str], request_id: str) -> Inquiry[list[int]]:
         values = {"{question}": question, "{passages}": number_lines(texts), "{n}": str(len(texts))}
-        messages = chat(self.system, fill(self.instruction, values))
+        messages = chat_messages(self.system, fill(self.instruction, values))
         request = request_about(texts, question, messages, _SCHEMA, request_id)
         return Inquiry(request, lambda text: read_ranking(text, len(texts)))
 
@@ -135,4 +135,4 @@ def _numbers(text: str, n_hits: int) -> list[int]:
     ranking: Any = next(iter([*named, *chains[-1:], *bare]), [])
     if not isinstance(ranking, list):
         return []
-    return [number if (number := whole_number(item)) is not None else 0 for item in ranking]
+    return [number if (number := parse_whole_number(item)) is not None else 0 for item in ranking]

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import ClassVar
 
-from components.asking.model_reply import read_object, whole_number
-from components.asking.prompt_parts import chat
+from components.asking.model_reply import parse_whole_number, read_object
+from components.asking.prompt_parts import chat_messages
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.limits import too_small
 from components.protocols import LLM, Ask
@@ -64,7 +64,7 @@ class Pointwise:
         return [_order(list(islice(replies, self.n_requests(len(texts)))), len(texts)) for texts in hits]
 
     def _inquiry(self, question: str, text: str, request_id: str) -> Inquiry[int]:
-        messages = chat(self.system, fill(self.instruction, {"{question}": question, "{passage}": text}))
+        messages = chat_messages(self.system, fill(self.instruction, {"{question}": question, "{passage}": text}))
         schema: Mapping[str, object] = {
             "type": "object",
             "properties": {"grade": {"type": "integer", "enum": list(self.grades)}},
@@ -74,7 +74,7 @@ class Pointwise:
         return Inquiry(request_about([text], question, messages, schema, request_id), self._read)
 
     def _read(self, text: str) -> int | None:
-        grade = whole_number((read_object(text, "grade") or {}).get("grade"))
+        grade = parse_whole_number((read_object(text, "grade") or {}).get("grade"))
         return grade if grade in self.grades else None
 
 

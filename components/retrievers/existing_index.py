@@ -74,7 +74,7 @@ class ExistingIndex:
         problems = depth_problems(self.depth)
         if not str(self.revision).strip():
             problems.append(
-                "revision: is empty, expected what is in the index, e.g. a date or a build number: hits are cached, "
+                "revision: is empty, expected a version of the index, e.g. a date or a build number: hits are cached, "
                 "and nothing else shows that the index changed"
             )
         if not self.text_field.strip():

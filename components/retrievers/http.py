@@ -66,7 +66,7 @@ class HttpRetriever:
             problems.append(f"url: is empty, expected the address of the search, e.g. {_EXAMPLE}")
         if not str(self.revision).strip():
             problems.append(
-                "revision: is empty, expected what is searched at retriever.url, e.g. a date or a build number: hits "
+                "revision: is empty, expected a version of the search, e.g. a date or a build number: hits "
                 "are cached, and nothing else shows that the search behind an address changed"
             )
         return [*problems, *(problem.replace("base_url:", "url:", 1) for problem in self._server.check())]

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from components.asking.model_reply import flag, read_object
+from components.asking.model_reply import parse_flag, read_object
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import AnswerCheck, AskedText, JudgeInput, Request
@@ -72,7 +72,7 @@ class AbstainIfUnsupported:
 
 def _read(reply: str) -> AnswerCheck | None:
     fields = read_object(reply, "supported")
-    is_supported = None if fields is None else flag(fields["supported"])
+    is_supported = None if fields is None else parse_flag(fields["supported"])
     if fields is None or is_supported is None:
         return None
     return AnswerCheck(is_supported, () if is_supported else (str(fields.get("reason") or "").strip(),))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from components.asking.prompt_parts import chat, number_lines, question_in_context
+from components.asking.prompt_parts import chat_messages, number_lines, question_in_context
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.protocols import Ask
 from components.records import AnswerCheck, JudgeInput, Message, Request
@@ -28,7 +28,7 @@ def messages_about(
     """
     texts = [" ".join(passage.text.split()) for passage in item.passages]
     values = dict(zip(PLACEHOLDERS, (question_in_context(item.sample), number_lines(texts), item.answer), strict=True))
-    return chat(system, fill(instruction, {**values, **(others or {})}))
+    return chat_messages(system, fill(instruction, {**values, **(others or {})}))
 
 
 def verify_answers(

@@ -16,7 +16,7 @@ from components.testset.records import Draft
 
 
 @dataclass(frozen=True)
-class RepeatedQuestions:
+class NearDuplicateFinder:
     """Finds near duplicates among drafts.
 
     Two questions are near duplicates if all of these hold:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from components.asking.prompt_parts import chat
+from components.asking.prompt_parts import chat_messages
 from components.asking.written_texts import wording_problems
 from components.records import Kind, Request, Sample
 from components.text.templates import fill
@@ -24,7 +24,7 @@ class Wording:
 
     def request(self, request_id: str, values: Mapping[str, str], kind: Kind, schema: Mapping[str, object]) -> Request:
         """Return a request for one JSON object. A backend sees only the messages, not the sample."""
-        messages = chat(self.system, fill(self.instruction, values))
+        messages = chat_messages(self.system, fill(self.instruction, values))
         return Request(request_id, messages, Sample(request_id, "", kind, "", ()), (), schema)
 
 

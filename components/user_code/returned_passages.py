@@ -25,7 +25,7 @@ class BadReply(ValueError):
 class ReportedPassage:
     """A passage that a pipeline used, or that a search found.
 
-    `document_id`, `source` and `start` are hints where the text is. They decide only between equal texts. The text must
+    `document_id`, `source` and `start` are hints at its location. They only decide between equal texts. The text must
     be in the corpus; hints are never trusted over it.
     """
 

@@ -80,7 +80,7 @@ class _StageReader:
 class StageGroup(_StageReader):
     """Stages that are read together: a frozen dataclass of stages and plain values, which may be a field of a stage.
 
-    Keys contain the name of its class. A renamed class keeps its old name there: the keyword `name_in_keys`.
+    Keys contain the name of its class. If you rename the class, pass its old name as the keyword `name_in_keys`.
     """
 
     name_in_keys: ClassVar[str]

@@ -66,7 +66,7 @@ def plain_part(config: DictConfig, name: str) -> Json:
 
 
 def name_axes(config: Config, choices: Mapping[str, str | None], overrides: Sequence[str]) -> dict[str, Json]:
-    """Return the axes by name: groups in the order of the cell's fields, then `named_settings`, then overrides.
+    """Return the axes by name: groups in the order of the cell's fields, then `_named_settings`, then overrides.
 
     `config` is plain and resolved, `choices` are Hydra's (the option of every group), `overrides` are the cell's.
     """

@@ -43,7 +43,7 @@ _MAX_DOCUMENTS = 3
 def headline_lines(cells: Sequence[PlannedCell], headline: str, results_dir: Path, store: Store) -> Iterator[str]:
     """Yield lines about the metric that ranks the cells, for each data set with at least two cells.
 
-    Raises ComponentError if a metric of another package fails in its trial (see `scorable`).
+    Raises ComponentError if a metric of another package fails in its trial (see `scorable_samples`).
     """
     by_data: dict[tuple[str, Groups], list[PlannedCell]] = {}
     for cell in cells:

@@ -63,8 +63,8 @@ from runner.pipeline.scoring.cell_scores import (
     build_scoring_stages,
 )
 from runner.pipeline.search.cell_search import CellSearchStages, build_index_search, build_search, find_picking_arm
+from runner.pipeline.search.existing_index_search import find_existing_index_arm
 from runner.pipeline.search.hit_ranks import HitRanks
-from runner.pipeline.search.index_search import find_index_arm
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class _Retrieval:
 def _build_retrieval(cell: Cell, data: DatasetStages) -> _Retrieval:
     if not cell.retriever.arms:
         return _closed_book_retrieval(data)
-    arm = find_index_arm(cell.retriever)
+    arm = find_existing_index_arm(cell.retriever)
     return _existing_index_retrieval(cell, data, arm) if arm else _corpus_retrieval(cell, data)
 
 

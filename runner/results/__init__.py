@@ -108,7 +108,14 @@ from runner.results.samples_file import (
     read_rows,
     read_samples,
 )
-from runner.results.scored_samples import Key, Labels, ScoredSamples, distinguishing_labels, is_turn_subset, read_scored
+from runner.results.scored_samples import (
+    Labels,
+    SampleKey,
+    ScoredSamples,
+    distinguishing_labels,
+    is_turn_subset,
+    read_scored,
+)
 from runner.results.set_files import read_testset
 from runner.results.timing import latency_noise
 
@@ -142,10 +149,10 @@ __all__ = [
     "CommonSamples",
     "CorpusTexts",
     "Cost",
-    "Key",
     "Labels",
     "LiveSweep",
     "LoadedSweep",
+    "SampleKey",
     "SampleReader",
     "ScoredSamples",
     "SubsetMetric",

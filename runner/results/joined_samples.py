@@ -21,8 +21,8 @@ from runner.results.result_files import read_cell
 from runner.results.sample_groups import coarsest_groups, recorded_groups
 from runner.results.samples_file import read_column_names
 from runner.results.scored_samples import (
-    Key,
     Labels,
+    SampleKey,
     ScoredSamples,
     distinguishing_labels,
     have_data_versions,
@@ -50,7 +50,7 @@ class CommonSamples:
     """
 
     cells: tuple[CellResult, ...]
-    keys: tuple[Key, ...]
+    keys: tuple[SampleKey, ...]
     statistics: NDArray[np.float64]
     clusters: NDArray[np.int64]
     strata: NDArray[np.int64]
@@ -206,7 +206,7 @@ def is_corpus_metric(folder: Path, metric: str) -> bool:
     return f"score_statistics/{metric}" in read_column_names(folder)
 
 
-def _overlapping_cells(scored: Sequence[ScoredSamples]) -> tuple[set[int], set[Key]]:
+def _overlapping_cells(scored: Sequence[ScoredSamples]) -> tuple[set[int], set[SampleKey]]:
     """Return the indices of the cells that share samples with the first cell, and these samples."""
     valued = [samples.find_valued() for samples in scored]
     common, together = valued[0], {0}
@@ -216,17 +216,17 @@ def _overlapping_cells(scored: Sequence[ScoredSamples]) -> tuple[set[int], set[K
     return together, common
 
 
-def _digest(samples: ScoredSamples, known: dict[Key, None]) -> bytes:
+def _digest(samples: ScoredSamples, known: dict[SampleKey, None]) -> bytes:
     valued = samples.find_valued()
     own = [(place, samples.rows[key]) for place, key in enumerate(known) if key in valued]
     places, rows = np.array(own, dtype=np.int64).reshape(-1, 2).T
     return sha256(places.tobytes() + samples.statistics[rows].tobytes()).digest()
 
 
-def _missing_by_reason(samples: ScoredSamples, known: dict[Key, None]) -> Counter[str]:
+def _missing_by_reason(samples: ScoredSamples, known: dict[SampleKey, None]) -> Counter[str]:
     unlabelled = {key[:3] for key in samples.rows}
 
-    def state(key: Key) -> str:
+    def state(key: SampleKey) -> str:
         if key in samples.rows:
             return samples.states[samples.rows[key]]
         return OTHER_LABELS if key[:3] in unlabelled else NOT_THERE

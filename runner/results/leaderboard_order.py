@@ -43,7 +43,7 @@ HEADLINES = (
 
 NO_QUALITY = (
     f"{TOKENS_METRIC} does not measure quality, and no other metric of the leaderboard has a value. Without gold, "
-    "references and a judge: docs/own-data.md#questions-without-answers"
+    "references or a judge, see docs/own-data.md#questions-without-answers"
 )
 """Why no cell can be recommended (see `lacks_quality`)."""
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Key(NamedTuple):
+class SampleKey(NamedTuple):
     """Identity of a sample.
 
     `labels` is a hash of its kind, history, references and gold documents, and `spans` one of its places of gold in
@@ -66,14 +66,14 @@ class ScoredSamples:
     if they were not read.
     """
 
-    rows: dict[Key, int]
+    rows: dict[SampleKey, int]
     statistics: NDArray[np.float64]
     states: Sequence[str]
     clusters: NDArray[np.int64]
     groups: Sequence[tuple[str, str | None, str | None]]
     asked: Sequence[Sequence[str]]
 
-    def find_valued(self) -> set[Key]:
+    def find_valued(self) -> set[SampleKey]:
         """Return the samples for which the metric has a value."""
         return {key for key, row in self.rows.items() if self.states[row] == ScoreState.VALUE}
 
@@ -93,7 +93,7 @@ class ScoredSamples:
         )
 
     @cached_property
-    def _keys(self) -> list[Key]:
+    def _keys(self) -> list[SampleKey]:
         return list(self.rows)
 
     @cached_property
@@ -155,7 +155,7 @@ def read_scored(
     values = values if is_corpus else [[0.0 if value is None else value] for value in values]
     scored = ScoredSamples(
         rows={
-            Key(name, *parts): row
+            SampleKey(name, *parts): row
             for row, parts in enumerate(zip(ids, questions, label_hashes, span_hashes, strict=True))
         },
         statistics=np.array(values, dtype=np.float64).reshape(len(ids), -1 if ids else 1),

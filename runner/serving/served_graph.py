@@ -33,7 +33,7 @@ _NOT_SERVED = ("metrics", "judge", "dataset", "parser", "history", "pipeline")
 
 @dataclass(frozen=True)
 class ServedGraph:
-    """The stages of a pipeline that serving reads. `found` is None for a closed book.
+    """The stages of a pipeline that serving reads. `search` is None for a closed book.
 
     All stages except `samples` are computed from the samples or cached.
     """

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from components.asking.model_reply import flag, json_values, read_object, whole_number
+from components.asking.model_reply import json_values, parse_flag, parse_whole_number, read_object
 from components.fact_graph.fact_replies import read_facts
 from components.judges.answer_relevancy import read_derived
 from components.judges.claim_replies import read_claims, read_verdicts
@@ -47,8 +47,8 @@ MAX_SECONDS = 20.0
 READERS: dict[str, Callable[[str], object]] = {
     "values": json_values,
     "object": lambda text: read_object(text, "grade"),
-    "numbers": lambda text: [whole_number(value.get("grade")) for value in objects(text)],
-    "flags": lambda text: [flag(value.get("grade")) for value in objects(text)],
+    "numbers": lambda text: [parse_whole_number(value.get("grade")) for value in objects(text)],
+    "flags": lambda text: [parse_flag(value.get("grade")) for value in objects(text)],
     "verdict": lambda text: read_verdict(text, (0, 1, 2)),
     "applicability": read_applicability,
     "questions": read_questions,

@@ -2,13 +2,13 @@ import pytest
 
 from components.asking.model_reply import (
     copies_placeholder,
-    flag,
     json_values,
+    parse_flag,
+    parse_whole_number,
     read_object,
     repeats_heading,
     strip_template,
     strip_thoughts,
-    whole_number,
 )
 
 
@@ -33,7 +33,7 @@ from components.asking.model_reply import (
 def test_json_objects_are_read_from_replies(text: str) -> None:
     found = read_object(text, "grade")
     assert found is not None
-    assert (found["reason"], whole_number(found["grade"])) == ("对", 2)
+    assert (found["reason"], parse_whole_number(found["grade"])) == ("对", 2)
 
 
 def test_unescaped_quotes_and_line_breaks_in_a_reply_are_read() -> None:
@@ -175,12 +175,12 @@ def test_thoughts_are_removed_from_replies(text: str, rest: str) -> None:
     [(2, 2), (-1, -1), (2.0, 2), ("2", 2), (" ２ ", 2), ("－1", -1), ("−1", -1), ("+1", 1), ("2分", 2), ("1.0", 1)],
 )
 def test_whole_numbers_are_read_in_every_form(value: object, number: int) -> None:
-    assert whole_number(value) == number
+    assert parse_whole_number(value) == number
 
 
 @pytest.mark.parametrize("value", [None, True, "", "两", "1/2", "1 2", 1.5, "1.5", "-", [1], {"grade": 1}, "9" * 5000])
 def test_whole_number_rejects_other_values(value: object) -> None:
-    assert whole_number(value) is None
+    assert parse_whole_number(value) is None
 
 
 @pytest.mark.parametrize(
@@ -197,12 +197,12 @@ def test_whole_number_rejects_other_values(value: object) -> None:
     ],
 )
 def test_flags_are_read_in_every_form(value: object, expected: bool) -> None:
-    assert flag(value) is expected
+    assert parse_flag(value) is expected
 
 
 @pytest.mark.parametrize("value", [None, "", "maybe", "不适用", 2, [True]])
 def test_flag_rejects_other_values(value: object) -> None:
-    assert flag(value) is None
+    assert parse_flag(value) is None
 
 
 @pytest.mark.parametrize("escape", [r"\ud83d", r"\ude00", r"\uDBFF x"])

@@ -1,6 +1,6 @@
 """The contract of every custom pipeline."""
 
-from components.pipelines.pipeline_reply import stored_replies
+from components.pipelines.pipeline_reply import parse_stored_replies
 from components.protocols import AnswersFrom, Pipeline
 from components.records import AnswerState, ErrorClass, Kind, Message, Request, Sample, Turn
 from tests.contracts.component_contract import ComponentContract
@@ -37,7 +37,7 @@ class PipelineContract(ComponentContract):
 
     def test_pipeline_reply_is_readable_or_has_a_reason(self) -> None:
         answers = list(self.component.generate(QUESTIONS))
-        for answer, reply in zip(answers, stored_replies(answers), strict=True):
+        for answer, reply in zip(answers, parse_stored_replies(answers), strict=True):
             assert answer.state in (AnswerState.OK, AnswerState.ERROR)
             assert (reply is None) == bool(answer.error) == isinstance(answer.error_class, ErrorClass)
 

@@ -81,7 +81,7 @@ def test_gold_span_outside_its_document_is_rejected(start: int | None, end: int 
         assembled(DOCUMENTS, replace(SAMPLE, gold=(Evidence("a", start, end),)))
 
 
-def test_gold_in_an_empty_document_suggests_to_omit_the_field() -> None:
+def test_gold_in_an_empty_document_suggests_omitting_the_field() -> None:
     benchmark = assembled(DOCUMENTS, replace(SAMPLE, gold=(Evidence(" "),)))
     with pytest.raises(DataError, match=r"'s1' has a blank document id.*Omit gold.*\"answerable\": false"):
         require_gold_in_corpus(benchmark, "the source")

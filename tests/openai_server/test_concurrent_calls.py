@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from components.openai_server.concurrent_calls import Calls
+from components.openai_server.concurrent_calls import ConcurrentCalls
 
 
 async def double(number: int) -> int:
@@ -20,7 +20,7 @@ def test_calls_deliver_every_item_once_with_its_result(concurrency: int) -> None
         delivered.append(result)
         calls.free()
 
-    calls = Calls(range(30), concurrency, take)
+    calls = ConcurrentCalls(range(30), concurrency, take)
     asyncio.run(calls.run(double))
     assert sorted(delivered) == [(number, 2 * number) for number in range(30)]
 
@@ -34,7 +34,7 @@ def test_idle_receiver_delays_further_calls() -> None:
         return number
 
     async def run() -> None:
-        calls = Calls(range(50), 3, delivered.append)
+        calls = ConcurrentCalls(range(50), 3, delivered.append)
         running = asyncio.create_task(calls.run(note))
         await asyncio.sleep(0.02)
         assert (len(begun), len(delivered)) == (3, 3), "the receiver may still be storing them"
@@ -58,5 +58,5 @@ def test_exception_of_a_call_is_raised_after_earlier_results() -> None:
         return number
 
     with pytest.raises(ValueError, match="2"):
-        asyncio.run(Calls(range(5), 5, delivered.append).run(fail))
+        asyncio.run(ConcurrentCalls(range(5), 5, delivered.append).run(fail))
     assert delivered[:2] == [(0, 0), (1, 1)]

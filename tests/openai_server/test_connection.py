@@ -272,7 +272,7 @@ def refuse_certificate(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
     monkeypatch.setattr(Connection, "_follow_redirects", refuse)
 
 
-def test_expired_certificate_error_suggests_to_renew_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_expired_certificate_error_suggests_renewing_it(monkeypatch: pytest.MonkeyPatch) -> None:
     refuse_certificate(monkeypatch, 10)
     assert failed("https://host/v1").endswith("; the server's certificate has expired. Renew it there.")
 

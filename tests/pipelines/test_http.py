@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from components.pipelines.http import HttpPipeline
-from components.pipelines.pipeline_reply import stored_replies
+from components.pipelines.pipeline_reply import parse_stored_replies
 from components.records import Answer, AnswerState, ErrorClass, Turn
 from tests.contracts.pipeline_contract import PipelineContract, make_request
 from tests.llms.chat_server import ChatServer, Reply, chat_server
@@ -90,12 +90,12 @@ def test_http_pipeline_timeout_is_a_failed_request(server: ChatServer) -> None:
 
 def test_malformed_http_pipeline_reply_is_requested_again(server: ChatServer) -> None:
     server.script = lambda request, attempt: body(7) if len(server.requests) < 3 else body("third")
-    (reply,) = stored_replies([answer_to(pipeline(server, max_retries=5))])
+    (reply,) = parse_stored_replies([answer_to(pipeline(server, max_retries=5))])
     assert reply is not None
     assert reply.answer == "third"
 
 
-def test_missing_pipeline_server_error_suggests_to_start_it() -> None:
+def test_missing_pipeline_server_error_suggests_starting_it() -> None:
     answer = answer_to(HttpPipeline("http://127.0.0.1:9/answer", "1", {}, max_retries=0))
     assert "start the pipeline, or give its address as pipeline.url" in answer.error
 

@@ -9,7 +9,7 @@ import pytest
 
 from components.errors import ComponentError
 from components.pipelines.langchain import LangchainPipeline
-from components.pipelines.pipeline_reply import PipelineReply, stored_replies
+from components.pipelines.pipeline_reply import PipelineReply, parse_stored_replies
 from components.records import Answer, AnswerState, ErrorClass, Turn
 from components.user_code.returned_passages import ReportedPassage
 from tests.contracts.pipeline_contract import PipelineContract, make_request
@@ -154,7 +154,7 @@ def pipeline(name: str, **fields: Any) -> LangchainPipeline:
 
 def answered(component: LangchainPipeline, question: str = "Where?", *history: Turn) -> tuple[Answer, PipelineReply]:
     (answer,) = component.generate([make_request(question, *history)])
-    (reply,) = stored_replies([answer])
+    (reply,) = parse_stored_replies([answer])
     assert reply is not None, answer.error
     return answer, reply
 
@@ -245,7 +245,7 @@ class TestInputs:
         component = pipeline("meeting", concurrency=4)
         questions = [make_request(str(number)) for number in range(20)]
         answers = list(component.generate(questions))
-        replies = stored_replies(answers)
+        replies = parse_stored_replies(answers)
         assert [reply and (reply.answer, reply.passages) for reply in replies] == [
             (answer.request_id, FOUND) for answer in answers
         ]

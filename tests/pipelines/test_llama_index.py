@@ -9,7 +9,7 @@ import pytest
 
 from components.errors import ComponentError
 from components.pipelines.llama_index import LlamaIndexPipeline
-from components.pipelines.pipeline_reply import PipelineReply, stored_replies
+from components.pipelines.pipeline_reply import PipelineReply, parse_stored_replies
 from components.records import Answer, AnswerState, ErrorClass
 from components.user_code.returned_passages import ReportedPassage
 from tests.contracts.pipeline_contract import PipelineContract, make_request
@@ -102,7 +102,7 @@ def pipeline(name: str, **fields: Any) -> LlamaIndexPipeline:
 
 def answered(component: LlamaIndexPipeline, question: str = "Where?") -> tuple[Answer, PipelineReply]:
     (answer,) = component.generate([make_request(question)])
-    (reply,) = stored_replies([answer])
+    (reply,) = parse_stored_replies([answer])
     assert reply is not None, answer.error
     return answer, reply
 
@@ -146,7 +146,7 @@ class TestOutputs:
 
     def test_concurrent_query_engine_calls_keep_their_own_passages(self) -> None:
         answers = list(pipeline("engine", concurrency=4).generate([make_request(str(number)) for number in range(20)]))
-        assert [reply and reply.passages for reply in stored_replies(answers)] == [FOUND] * 20
+        assert [reply and reply.passages for reply in parse_stored_replies(answers)] == [FOUND] * 20
 
 
 class TestChecks:

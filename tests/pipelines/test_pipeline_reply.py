@@ -7,9 +7,9 @@ import pytest
 from components.pipelines.pipeline_reply import (
     MAX_ANSWER_CHARACTERS,
     PipelineReply,
+    parse_stored_replies,
     read_reply,
     split_question,
-    stored_replies,
 )
 from components.records import Answer, AnswerState, ErrorClass, Turn
 from components.user_code.returned_passages import MAX_PASSAGES, BadReply, ReportedPassage
@@ -30,7 +30,7 @@ class Reply:
 
 
 def reply_of(value: object) -> PipelineReply | None:
-    return stored_replies([read_reply(value, "q", 1.0)])[0]
+    return parse_stored_replies([read_reply(value, "q", 1.0)])[0]
 
 
 def test_text_reply_has_unknown_passages() -> None:
@@ -59,7 +59,7 @@ def test_reported_usage_and_seconds_become_part_of_the_answer() -> None:
 
 
 def test_failed_request_has_no_stored_reply() -> None:
-    assert stored_replies([Answer("q", AnswerState.ERROR, error="no", error_class=ErrorClass.OTHER)]) == [None]
+    assert parse_stored_replies([Answer("q", AnswerState.ERROR, error="no", error_class=ErrorClass.OTHER)]) == [None]
 
 
 def test_lone_surrogates_of_a_reply_are_replaced() -> None:

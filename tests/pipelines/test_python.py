@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from components.errors import ComponentError
-from components.pipelines.pipeline_reply import stored_replies
+from components.pipelines.pipeline_reply import parse_stored_replies
 from components.pipelines.python import PythonPipeline
 from components.records import Answer, AnswerState, ErrorClass, Turn
 from tests.contracts.pipeline_contract import PipelineContract, make_request
@@ -131,12 +131,12 @@ class TestParameters:
     def test_history_is_passed_only_to_a_function_with_that_parameter(self) -> None:
         request = make_request("And?", Turn("Who?", "I."))
         (answer,) = pipeline("with_history", top=3).generate([request])
-        (reply,) = stored_replies([answer])
+        (reply,) = parse_stored_replies([answer])
         assert reply is not None
         assert reply.answer == "And? after [{'question': 'Who?', 'answer': 'I.'}] with 3"
 
     def test_python_pipeline_parameters_are_keyword_arguments(self) -> None:
-        (reply,) = stored_replies(list(pipeline("keywords", k=2, mode="fast").generate([make_request("x")])))
+        (reply,) = parse_stored_replies(list(pipeline("keywords", k=2, mode="fast").generate([make_request("x")])))
         assert reply is not None
         assert reply.answer == "{'k': 2, 'mode': 'fast'}"
 

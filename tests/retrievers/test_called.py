@@ -247,7 +247,7 @@ class TestHttp:
             texts(address(server), "lakes")
         assert len(server.requests) == 2
 
-    def test_missing_retriever_server_error_suggests_to_start_it(self) -> None:
+    def test_missing_retriever_server_error_suggests_starting_it(self) -> None:
         silent = HttpRetriever(url="http://127.0.0.1:9/search", revision="1", parameters={}, max_retries=0)
         with pytest.raises(ComponentError, match="start the search, or give its address"):
             texts(silent, "lakes")

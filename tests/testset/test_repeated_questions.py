@@ -4,12 +4,12 @@ import pytest
 
 from components.records import Kind, Turn
 from components.testset.records import Draft
-from components.testset.repeated_questions import RepeatedQuestions
+from components.testset.repeated_questions import NearDuplicateFinder
 from tests.testset.gates.drafts import SmallCorpus, draft_on
 
 CORPUS = SmallCorpus({"a": "关于有轨电车的报道。"})
 OTHER = SmallCorpus({"b": "关于另一家公司的报道。"})
-GATE = RepeatedQuestions()
+GATE = NearDuplicateFinder()
 
 
 def _draft(name: str, question: str, reference: str, corpus: SmallCorpus = CORPUS) -> Draft:
@@ -98,8 +98,8 @@ def test_first_ranked_near_duplicate_remains() -> None:
 
 def test_near_duplicate_threshold_is_inclusive_of_rewordings() -> None:
     reworded = _draft("new", "青砚有轨电车2号线的全长是多少公里？", "17.6公里")
-    assert RepeatedQuestions(0.9).repeats([reworded], [LENGTH]) == {}
-    assert [RepeatedQuestions(share).check() != [] for share in (0.0, 0.5, 1.0, 1.1)] == [True, False, False, True]
+    assert NearDuplicateFinder(0.9).repeats([reworded], [LENGTH]) == {}
+    assert [NearDuplicateFinder(share).check() != [] for share in (0.0, 0.5, 1.0, 1.1)] == [True, False, False, True]
 
 
 def test_questions_without_words_have_no_duplicates() -> None:

@@ -121,7 +121,7 @@ def test_qdrant_key_appears_only_in_the_request(monkeypatch: pytest.MonkeyPatch,
     with qdrant_server(SECRET) as server:
         replace(index, base_url=server.url).build(VECTORS, place(tmp_path))
     with qdrant_server("another") as server:
-        with pytest.raises(ComponentError, match=r"refuses the key\. Set vector_index\.api_key_env") as raised:
+        with pytest.raises(ComponentError, match=r"rejects the key\. Set vector_index\.api_key_env") as raised:
             replace(index, base_url=server.url).build(VECTORS, place(tmp_path))
         assert SECRET not in str(raised.value)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
-from components.asking.model_reply import read_object, whole_number
+from components.asking.model_reply import parse_whole_number, read_object
 from components.asking.prompt_parts import number_lines
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.limits import too_small
@@ -93,7 +93,7 @@ def _quote_text(quote: Quote) -> str:
 def _read(draft: Draft, text: str) -> Grade | None:
     """Return the grade; None also for a correction that changes nothing, or that lacks question or answer."""
     reply = read_object(text, "grade") or {}
-    grade, reason = whole_number(reply.get("grade")), text_in(reply, "reason")
+    grade, reason = parse_whole_number(reply.get("grade")), text_in(reply, "reason")
     if grade == _CORRECT:
         corrected = _correct(draft, reply, reason)
         return None if corrected is None else Grade(_CORRECT, reason, corrected)

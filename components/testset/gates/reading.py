@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from components.asking.model_reply import flag, read_object
+from components.asking.model_reply import parse_flag, read_object
 from components.asking.prompt_parts import number_lines
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.limits import too_small
@@ -79,7 +79,7 @@ class Reading:
 
         def read(reply: str) -> ReadingAttempt | None:
             fields = read_object(reply, "match") or {}
-            matches = flag(fields.get("match"))
+            matches = parse_flag(fields.get("match"))
             reason = str(fields.get("reason") or "").strip()
             return None if matches is None else ReadingAttempt(attempt.answer, matches, reason)
 

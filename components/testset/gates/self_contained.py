@@ -6,7 +6,7 @@ from functools import partial
 from itertools import islice
 from typing import ClassVar, NamedTuple
 
-from components.asking.model_reply import flag, read_object
+from components.asking.model_reply import parse_flag, read_object
 from components.asking.readable_requests import Inquiry, UnreadableReply, ask_until_readable
 from components.limits import too_small
 from components.protocols import LLM, Ask
@@ -78,6 +78,6 @@ def _findings(is_without_history: bool, understood: ClarityReply) -> Iterable[Fi
 
 def _read(reply: str) -> ClarityReply | None:
     fields = read_object(reply, "self_contained") or {}
-    is_clear = flag(fields.get("self_contained"))
+    is_clear = parse_flag(fields.get("self_contained"))
     detail = str(fields.get("about" if is_clear else "missing") or "").strip()
     return None if is_clear is None else ClarityReply(is_clear, detail)

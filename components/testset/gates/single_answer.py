@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, NamedTuple
 
-from components.asking.model_reply import read_object, whole_number
+from components.asking.model_reply import parse_whole_number, read_object
 from components.asking.prompt_parts import number_lines
 from components.asking.readable_requests import Inquiry, ask_until_readable
 from components.limits import too_small
@@ -86,7 +86,7 @@ class SingleAnswer:
         def read(reply: str) -> OtherAnswer | None:
             fields = read_object(reply, "other_answer")
             answer = str((fields or {}).get("other_answer") or "").strip()
-            number = whole_number((fields or {}).get("document")) or 0
+            number = parse_whole_number((fields or {}).get("document")) or 0
             if fields is None or (answer and not 1 <= number <= len(distractors)):
                 return None
             return OtherAnswer(answer, number - 1)

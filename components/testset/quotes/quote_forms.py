@@ -1,4 +1,4 @@
-"""Forms of texts in which quotes are searched, with the positions of the original characters."""
+"""Normalized forms of texts for finding quotes, with the positions of the original characters."""
 
 import unicodedata
 from collections.abc import Callable
@@ -33,7 +33,7 @@ def strip_white_space(text: str) -> QuoteForm:
 
 @lru_cache(maxsize=128)
 def strip_marks(text: str) -> QuoteForm:
-    """Return the text as in `fold`, but with case."""
+    """Return the text as `fold` does, but keep the case."""
     return _form(text, _strip_marks)
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from components.asking.model_reply import json_values, whole_number
+from components.asking.model_reply import json_values, parse_whole_number
 from components.json_value import Json
 from components.testset.records import Quote
 
@@ -67,7 +67,7 @@ def _numbers(value: object) -> tuple[int, ...]:
     texts = value if isinstance(value, list) else [value]
     numbers: dict[int, None] = {}
     for text in texts:
-        if (number := whole_number(text)) is not None:  # -3 too, which is not the third sentence
+        if (number := parse_whole_number(text)) is not None:  # -3 too, which is not the third sentence
             numbers[number] = None
             continue
         for first, last in _NUMBERS.findall(str(text)) if isinstance(text, int | str) else []:

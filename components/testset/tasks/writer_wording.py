@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from components.asking.prompt_parts import chat
+from components.asking.prompt_parts import chat_messages
 from components.records import Kind, Message, Request, Sample
 from components.testset.protocols import SourceCorpus
 from components.testset.records import EvidenceSet, Topic
@@ -46,7 +46,7 @@ class WriterWording:
             "{topic}": _topic_text(topic) if topic else self.any_topic,
         }
         instruction = fill(self.instruction, {"{rules}": self.rules, "{citing}": self.citing})
-        return chat(self.system, fill(instruction, values))
+        return chat_messages(self.system, fill(instruction, values))
 
 
 def _topic_text(topic: Topic) -> str:

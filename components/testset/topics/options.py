@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from components.asking.model_reply import read_object, whole_number
+from components.asking.model_reply import parse_whole_number, read_object
 from components.asking.prompt_parts import number_lines
 from components.testset.records import Topic
 from components.testset.wording import TEXT, object_schema
@@ -44,7 +44,7 @@ class Options:
     def read(self, reply: str) -> TopicChoice | None:
         """Return the choice in a reply, or None if it has no valid choice."""
         fields = read_object(reply, "topic") or {}
-        number = whole_number(fields.get("topic"))
+        number = parse_whole_number(fields.get("topic"))
         if number is None or not 0 <= number <= len(self.topics):
             return None
         slug = self.topics[number - 1].slug if number else OUT_OF_DOMAIN

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def run_assignment(modules: Sequence[str], assignment: bytes) -> None:
-    """Set the module search path and run a pickled `Assignment`. Does not return."""
+    """Set the module search path and run a pickled `StageAssignment`. Does not return."""
     import pickle
     import sys
 

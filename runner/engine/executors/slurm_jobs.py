@@ -18,7 +18,7 @@ from components.errors import ConfigError
 from runner.console.ending_signals import ENDINGS, TERMINAL_SIGNALS, defer_ending_signals
 from runner.engine.executors import slurm_bootstrap
 from runner.engine.executors.slurm import Cluster, Slurm
-from runner.engine.executors.slurm_worker import StageAssignment
+from runner.engine.executors.slurm_worker import SlurmJobInput
 from runner.engine.plugins.working_directory import without_working_directory
 
 _MAX_SHOWN_LINES = 15
@@ -91,7 +91,7 @@ class Jobs:
         """
         return defer_ending_signals(blocked_in_children=TERMINAL_SIGNALS if self._is_local else ENDINGS)
 
-    def submit(self, assignments: Sequence[StageAssignment]) -> list["SlurmJob"]:
+    def submit(self, assignments: Sequence[SlurmJobInput]) -> list["SlurmJob"]:
         """Submit one job per assignment, all together. Raises ConfigError if Slurm refuses them."""
         import cloudpickle
         from submitit.core.utils import FailedJobError, FailedSubmissionError

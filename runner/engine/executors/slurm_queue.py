@@ -146,7 +146,7 @@ class TaskQueue:
         self._is_written = False
 
     @property
-    def taken_by_dismissed(self) -> list[SlurmTask]:
+    def tasks_of_dismissed_workers(self) -> list[SlurmTask]:
         """Tasks that seem to be waiting but were taken by dismissed workers."""
         return [task for task in self if any(self.is_taken_by(task.number, worker) for worker in self._dismissed)]
 

@@ -58,7 +58,7 @@ class DepartureReason(StrEnum):
 
 
 @dataclass(frozen=True)
-class StageAssignment:
+class SlurmJobInput:
     """Input of a job: the `folder` of the queue and the name of the worker in it.
 
     `work` holds the pickled stages, store and limiter, which only the worker process unpickles. `versions` are the
@@ -76,7 +76,7 @@ class StageAssignment:
     silence_s: float
 
 
-def supervise(assignment: StageAssignment) -> None:
+def supervise(assignment: SlurmJobInput) -> None:
     """Work until the driver ends or is silent, or until the job is signalled to end. Does not return.
 
     On a return, submitit would write the result next to a queue that may have been removed.
@@ -90,7 +90,7 @@ def supervise(assignment: StageAssignment) -> None:
 
 
 class _Supervisor:
-    def __init__(self, assignment: StageAssignment) -> None:
+    def __init__(self, assignment: SlurmJobInput) -> None:
         self._assignment = assignment
         self._life = Journal(journal_path(assignment.folder, assignment.worker, "life"))
         self._driver = DriverWatch(assignment.folder, assignment.silence_s)
@@ -148,7 +148,7 @@ class _Supervisor:
         return process.exitcode
 
 
-def _refusal(assignment: StageAssignment) -> str:
+def _refusal(assignment: SlurmJobInput) -> str:
     """Return the reason why results must not come from this host, "" if they may."""
     not_used = f"host {socket.gethostname()} is not used"
     if mismatches := differences(versions_to_match(assignment.packages), assignment.versions):
@@ -162,7 +162,7 @@ def _refusal(assignment: StageAssignment) -> str:
     return ""
 
 
-def _work(assignment: StageAssignment) -> None:
+def _work(assignment: SlurmJobInput) -> None:
     """Run the worker process: take tasks until a signal or a dismissal."""
     for name in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):  # the supervisor handles these signals
         signal.signal(name, signal.SIG_IGN)

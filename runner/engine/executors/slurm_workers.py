@@ -19,7 +19,7 @@ from runner.engine.executors.slurm import Cluster, Slurm
 from runner.engine.executors.slurm_heartbeat import DriverHeartbeat
 from runner.engine.executors.slurm_jobs import Jobs, SlurmJob, State
 from runner.engine.executors.slurm_queue import Journal, TaskQueue, Wait, journal_path, make_folders
-from runner.engine.executors.slurm_worker import DepartureReason, StageAssignment, read_stage_run
+from runner.engine.executors.slurm_worker import DepartureReason, SlurmJobInput, read_stage_run
 from runner.engine.identity import Models
 from runner.engine.outcome import StageRun
 from runner.engine.plugins.plugin_loading import UserCode
@@ -118,8 +118,8 @@ class SlurmWorkers(Workers):
             for name, job in zip(names, self._jobs.submit([self._assignment(name) for name in names]), strict=True):
                 self._workers[name] = _Worker(name, job, self._folder)
 
-    def _assignment(self, name: str) -> StageAssignment:
-        return StageAssignment(
+    def _assignment(self, name: str) -> SlurmJobInput:
+        return SlurmJobInput(
             self._folder,
             name,
             self._work,
@@ -192,7 +192,7 @@ class SlurmWorkers(Workers):
 
     def _check_workers(self) -> _Outcomes:
         """Check which workers started, died or left. Returns the outcomes of their stages."""
-        for task in self._offers.taken_by_dismissed:  # a worker presumed dead may be alive for a while
+        for task in self._offers.tasks_of_dismissed_workers:  # a worker presumed dead may be alive for a while
             self._resubmit(task.number)
         return [each for worker in list(self._workers.values()) for each in self._check_worker(worker)]
 

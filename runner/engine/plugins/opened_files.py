@@ -14,7 +14,7 @@ from types import FrameType
 from urllib.parse import unquote
 
 from components.identified_files import IDENTIFIED
-from runner.engine.plugins.package_files import SourceFile
+from runner.engine.plugins.package_files import PackageFile
 from runner.engine.plugins.source_imports import top_level
 
 _LISTING = frozenset({"os.listdir", "os.scandir"})
@@ -28,7 +28,7 @@ _LIBRARIES = tuple({os.path.realpath(folder) + os.sep for folder in (sys.prefix,
 _IGNORED_SUFFIXES = (".log", ".tmp", ".lock", ".pyc", "~")
 
 _MAX_IDENTIFIED = 20_000
-"""Number of identified paths that are kept, because they are sent to workers. Of further ones, folders are kept."""
+"""Maximum number of identified paths, because they are sent to workers. Beyond it, only folders are recorded."""
 
 LISTED = "/"
 """Suffix of the name of a folder that was listed."""
@@ -47,7 +47,7 @@ class OpenedFiles:
         self.readers_by_uncovered_path: dict[str, set[str]] = {}
         """Paths of files near the packages that were read, but that no snapshot covers."""
         self.classes_by_identified_path: dict[str, set[str]] = {}
-        """Paths of files near the packages that a component read to identify them; of further ones, their folders with
+        """Paths of files near the packages that a component read to identify them; beyond the limit, folders with
         a slash at the end. The values are the classes, as in `my_package.data:MyData`.
         """
         self._identifying = ""
@@ -55,12 +55,12 @@ class OpenedFiles:
         self._written_paths: set[str] = set()
         """Paths of files that were opened for writing, which are not inputs."""
         self._packages: Collection[str] = ()
-        self._files: Mapping[str, SourceFile] = {}
+        self._files: Mapping[str, PackageFile] = {}
         self._names: dict[str, list[str]] = {}
         self._kinds: dict[str, _Kind] = {}
         self._is_hooked = False
 
-    def watch(self, packages: Collection[str], files: Mapping[str, SourceFile]) -> None:
+    def watch(self, packages: Collection[str], files: Mapping[str, PackageFile]) -> None:
         """Record from now on which of the files the code of top-level packages opens. Forgets other packages."""
         self.forget(
             {top_level(name) for name in (*self.readers_by_file, *self.importers_by_module)}.difference(packages)
@@ -239,7 +239,7 @@ class _Kind(Enum):
     OTHER = auto()
 
 
-def _names_by_path(files: Mapping[str, SourceFile]) -> dict[str, list[str]]:
+def _names_by_path(files: Mapping[str, PackageFile]) -> dict[str, list[str]]:
     """Return the names of all files and folders by their real path."""
     names: dict[str, list[str]] = {}
     seen = set[str]()
@@ -253,7 +253,7 @@ def _names_by_path(files: Mapping[str, SourceFile]) -> dict[str, list[str]]:
     return names
 
 
-def _folders_around(packages: Collection[str], files: Mapping[str, SourceFile]) -> tuple[str, ...]:
+def _folders_around(packages: Collection[str], files: Mapping[str, PackageFile]) -> tuple[str, ...]:
     """Return the working directory and the folders that contain the packages, each with a slash at the end."""
     tops = {os.path.realpath(files[name].path) for name in packages if name in files}
     above = {os.path.dirname(os.path.dirname(path) if path.endswith("__init__.py") else path) for path in tops}  # noqa: PTH120
@@ -277,7 +277,7 @@ def _only_writes(flags: object) -> bool:
     return isinstance(flags, int) and flags & os.O_ACCMODE == os.O_WRONLY
 
 
-def find_folder(name: str, file: SourceFile) -> str:
+def find_folder(name: str, file: PackageFile) -> str:
     """Return the folder of a file of a snapshot, as in `my_package/prompts`. "" for a single file."""
     place = name if "/" in name else name.replace(".", "/")
     return place if file.is_package else place.rpartition("/")[0]

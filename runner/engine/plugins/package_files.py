@@ -33,8 +33,8 @@ Stamp = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
-class SourceFile:
-    """One file.
+class PackageFile:
+    """A file of a user's package: source code, compiled code or data.
 
     `text` is None for data and compiled code, and in all processes that did not read the file. `named` are the files
     that it names, as listed in the snapshot. `is_read` marks files that code may read at any time: data, and code
@@ -78,17 +78,17 @@ class SourceFile:
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         state = self.digest, None, self.is_package, self.path, self.stamp, self.is_data, self.is_read, self.named
-        return SourceFile, state
+        return PackageFile, state
 
 
-def list_files(package: str, places: Sequence[Path], *, follow_names: bool = True) -> dict[str, SourceFile]:
+def list_files(package: str, places: Sequence[Path], *, follow_names: bool = True) -> dict[str, PackageFile]:
     """Return all relevant files of a top-level package, by module name.
 
     A file that no import finds is listed under its path. `places` are the folders of the package, or its only file.
     Without `follow_names`, no code is parsed for files that its constants name. Raises ComponentError for unreadable
     code.
     """
-    files, data = dict[str, SourceFile](), dict[str, Path]()
+    files, data = dict[str, PackageFile](), dict[str, Path]()
     for place in places:
         if place.is_file():
             files[package] = _read(place)
@@ -104,7 +104,7 @@ def list_files(package: str, places: Sequence[Path], *, follow_names: bool = Tru
     return {name: replace(file, is_read=file.is_data or name in named) for name, file in files.items()}
 
 
-def _add_named(package: str, places: Sequence[Path], files: dict[str, SourceFile], data: dict[str, Path]) -> set[str]:
+def _add_named(package: str, places: Sequence[Path], files: dict[str, PackageFile], data: dict[str, Path]) -> set[str]:
     """Record which files each module names, and add those outside the folder. Returns the names of all these files."""
     known = {os.path.realpath(path): name for name, path in data.items()}
     known |= {os.path.realpath(file.path): name for name, file in files.items()}
@@ -147,19 +147,19 @@ def _name_file(places: Sequence[Path], constant: str, path: Path) -> str:
     return constant if relative.startswith("..") else relative
 
 
-def _read_data(data: Mapping[str, Path]) -> dict[str, SourceFile]:
+def _read_data(data: Mapping[str, Path]) -> dict[str, PackageFile]:
     stamps = {name: _stamp_or_none(path) for name, path in data.items()}
     n_bytes = sum(stamp[0] for stamp in stamps.values() if stamp)
     by_content = len(data) <= MAX_DATA_FILES and n_bytes <= MAX_DATA_BYTES
     return {name: _data_file(data[name], stamp, by_content) for name, stamp in stamps.items() if stamp}
 
 
-def _data_file(path: Path, stamp: Stamp, by_content: bool) -> SourceFile:
+def _data_file(path: Path, stamp: Stamp, by_content: bool) -> PackageFile:
     try:
         digest = _data_digest(path, by_content=by_content)
     except OSError:  # the component cannot read it either; when it can, the digest changes
         digest = ""
-    return SourceFile(digest, path=str(path.absolute()), stamp=stamp, is_data=True)
+    return PackageFile(digest, path=str(path.absolute()), stamp=stamp, is_data=True)
 
 
 def _data_digest(path: Path, *, by_content: bool) -> str:
@@ -202,7 +202,7 @@ def _name_module(package: str, path: Path) -> str:
     return ".".join(names) if all(map(str.isidentifier, names)) else f"{package}/{path.as_posix()}"
 
 
-def _read(path: Path) -> SourceFile:
+def _read(path: Path) -> PackageFile:
     try:
         stamp = _stamp(path)
         content = path.read_bytes()
@@ -211,7 +211,7 @@ def _read(path: Path) -> SourceFile:
             f"{path}: cannot be read ({error.strerror}), but results depend on all code of its package. Make it "
             "readable, or move it out of the package."
         ) from error
-    return SourceFile(
+    return PackageFile(
         sha256(content).hexdigest(),
         content if path.name.endswith(tuple(SOURCE_SUFFIXES)) else None,
         is_package=path.name.startswith("__init__."),

@@ -22,7 +22,7 @@ from components.errors import ComponentError
 from components.secrets.mask import mask_text
 from runner.console.own_packages import add_working_directory
 from runner.engine.plugins.opened_files import OpenedFiles
-from runner.engine.plugins.package_files import SUFFIXES, SourceFile
+from runner.engine.plugins.package_files import SUFFIXES, PackageFile
 from runner.engine.plugins.snapshot import OURS, Snapshot, is_user_package, take_snapshot
 from runner.engine.plugins.source_imports import top_level
 
@@ -39,7 +39,7 @@ class _State:
     def __init__(self) -> None:
         self.snapshots: dict[str, Snapshot] = {}
         """Snapshots by the top-level package that a run named."""
-        self.files: dict[str, SourceFile] = {}
+        self.files: dict[str, PackageFile] = {}
         """Files of all snapshots, by module."""
         self.packages: frozenset[str] = frozenset()
         """Top-level packages that the snapshots cover."""
@@ -92,7 +92,7 @@ def ensure_loaded(packages: Iterable[str]) -> None:
     """Take snapshots as `load_plugins` does, but only of packages of which this process has no snapshot."""
     tops = _top_levels(packages)
     if any(top not in _state.snapshots for top in tops):
-        read: dict[str, Mapping[str, SourceFile]] = {}
+        read: dict[str, Mapping[str, PackageFile]] = {}
         for package in _state.packages:  # loaded packages stay unchanged
             read[package] = {name: file for name, file in _state.files.items() if top_level(name) == package}
         _install_snapshots(
@@ -100,7 +100,7 @@ def ensure_loaded(packages: Iterable[str]) -> None:
         )
 
 
-def _snapshots(tops: Sequence[str], read: dict[str, Mapping[str, SourceFile]]) -> list[Snapshot]:
+def _snapshots(tops: Sequence[str], read: dict[str, Mapping[str, PackageFile]]) -> list[Snapshot]:
     """Return snapshots of packages and of all user code that they import, because a class may come from any of it."""
     named = [take_snapshot(top, tops, read) for top in tops]
     others = {name for each in named for name in each.packages}.difference(tops)
@@ -154,7 +154,7 @@ def _add_connected(stale: set[str], snapshots: Iterable[Snapshot]) -> set[str]:
     return connected
 
 
-def _require_no_compiled(packages: set[str], files: Mapping[str, SourceFile]) -> None:
+def _require_no_compiled(packages: set[str], files: Mapping[str, PackageFile]) -> None:
     """Raise ComponentError for a changed extension module, because Python cannot reload it in one process."""
     for name in [name for package in packages for name in _list_modules(package)]:
         path = str(getattr(sys.modules[name], "__file__", None) or "")
@@ -326,7 +326,7 @@ def _are_untouched(snapshot: Snapshot) -> bool:
     return all(file.stamp == known[name].stamp for name, file in snapshot.files.items() if file.is_read)
 
 
-def _find_changed(package: str, files: Mapping[str, SourceFile]) -> SourceFile | None:
+def _find_changed(package: str, files: Mapping[str, PackageFile]) -> PackageFile | None:
     """Return a file that may have changed since a package's modules read it during their import, or None."""
     read = {name: file for name, file in files.items() if top_level(name) == package and file.is_read}
     if package not in _state.packages:
@@ -354,7 +354,7 @@ def _is_imported(package: str) -> bool:
     return bool(_list_files(package))
 
 
-def _is_imported_from(package: str, files: Mapping[str, SourceFile]) -> bool:
+def _is_imported_from(package: str, files: Mapping[str, PackageFile]) -> bool:
     """Return True if its modules were imported from these files, as far as we can tell."""
     if _find_changed(package, files):
         return False
@@ -412,7 +412,7 @@ def _change_message(module: str, path: str) -> str:
     )
 
 
-def _changed_program_message(read: SourceFile | None) -> str:
+def _changed_program_message(read: PackageFile | None) -> str:
     """Return the error for a program if its classes may be older than its files.
 
     `read` is the changed file if code reads it without importing it, otherwise None.

@@ -19,7 +19,7 @@ from components.json_value import Json
 from runner.engine.plugins.computed_paths import builds_paths, computes_paths
 from runner.engine.plugins.named_files import find_named_files
 from runner.engine.plugins.opened_files import ANY_MODULE, LISTED, OpenedFiles, find_folder
-from runner.engine.plugins.package_files import SUFFIXES, SourceFile, list_files
+from runner.engine.plugins.package_files import SUFFIXES, PackageFile, list_files
 from runner.engine.plugins.source_imports import may_import_by_name, mentioned_packages, top_level
 
 ALL_CODE = "*"
@@ -53,7 +53,7 @@ class Snapshot:
     """
 
     name: str
-    files: Mapping[str, SourceFile]
+    files: Mapping[str, PackageFile]
     models: dict[str, ModelCode] = field(default_factory=dict, compare=False)
     """Results of `model_code` by class, so that a worker need not read the files again."""
     without_files: frozenset[str] = field(default=frozenset(), compare=False)
@@ -69,7 +69,7 @@ class Snapshot:
         """Top-level packages that it covers, sorted."""
         return sorted({top_level(name) for name in self.files} | self.without_files)
 
-    def readable_files(self, cls: type | None = None) -> list[SourceFile]:
+    def readable_files(self, cls: type | None = None) -> list[PackageFile]:
         """Return the files that code may read at any time.
 
         With the class of a model, return only files that the replies of this model depend on.
@@ -77,7 +77,7 @@ class Snapshot:
         names = self.model_code(cls).modules if cls else self.files
         return [file for name in names if (file := self.files[name]).is_read]
 
-    def package_files(self, package: str) -> dict[str, SourceFile]:
+    def package_files(self, package: str) -> dict[str, PackageFile]:
         """Return the files of one of `packages`, and the files outside its folder that it names, as in `files`."""
         return {name: file for name, file in self.files.items() if top_level(name) == package}
 
@@ -134,7 +134,7 @@ class Snapshot:
         below = sorted(each for each, file in self.files.items() if f"{find_folder(each, file)}/".startswith(name))
         return _hash(below)
 
-    def _drop_empty(self, names: Collection[str], module: str) -> dict[str, SourceFile]:
+    def _drop_empty(self, names: Collection[str], module: str) -> dict[str, PackageFile]:
         """Return the files of these names without modules that lack statements. The module of the class stays, and so
         do modules with a docstring if some module reads docstrings, for example as prompts.
         """
@@ -185,7 +185,7 @@ def _split_path(name: str) -> Iterator[str]:
         yield from ("/".join(parts[first:last]) for first in range(last))
 
 
-def _hash_files(files: Mapping[str, SourceFile]) -> str:
+def _hash_files(files: Mapping[str, PackageFile]) -> str:
     """Return the hash of files and their names. "" without files.
 
     A single file counts without its name, which keeps keys from before names counted.
@@ -212,7 +212,7 @@ def hash_installed_package(package: str) -> str:
 
 
 def take_snapshot(
-    package: str, plugins: Collection[str] = (), read: dict[str, Mapping[str, SourceFile]] | None = None
+    package: str, plugins: Collection[str] = (), read: dict[str, Mapping[str, PackageFile]] | None = None
 ) -> Snapshot:
     """Return the code of a top-level package as it is on the disk now. Imports nothing.
 
@@ -221,7 +221,7 @@ def take_snapshot(
     so that snapshots that share it agree. Raises ComponentError for a file that cannot be read.
     """
     read = {} if read is None else read
-    files: dict[str, SourceFile] = {}
+    files: dict[str, PackageFile] = {}
     seen, waiting = {package}, [package]
     while waiting:
         name = waiting.pop()
@@ -234,7 +234,7 @@ def take_snapshot(
     return Snapshot(package, files, without_files=frozenset(name for name in seen if not read[name]))
 
 
-def _find_user_packages(files: Mapping[str, SourceFile], plugins: Collection[str], known: Collection[str]) -> set[str]:
+def _find_user_packages(files: Mapping[str, PackageFile], plugins: Collection[str], known: Collection[str]) -> set[str]:
     """Return the top-level packages of user code that files import, without `known` ones."""
     mentioned = {name: mentioned_packages(file.text) for name, file in files.items() if file.text}
     new = set[str]().union(*mentioned.values()).difference(known)

@@ -112,7 +112,7 @@ def run(trainer: Any, checkpoints: Path, micro_batch_size: int) -> None:
     losses = [entry[name] for entry in trainer.state.log_history for name in ("loss", "eval_loss") if name in entry]
     if not all(math.isfinite(float(loss)) for loss in losses):
         raise ComponentError(
-            f"--learning-rate: the loss is no longer finite ({losses[-1]}). Set a smaller one, and train "
+            f"--learning-rate: the loss is no longer finite ({losses[-1]}). Set a smaller rate, and train "
             "into another folder."
         )
 

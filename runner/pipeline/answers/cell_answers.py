@@ -40,7 +40,7 @@ from runner.pipeline.corpus.cell_texts import CorpusStages
 from runner.pipeline.corpus.chunk_stages import find_chunk_facts
 from runner.pipeline.corpus.loaded_data import DatasetStages, SampleSet
 from runner.pipeline.search.cell_search import find_picking_arm
-from runner.pipeline.search.index_search import find_index_arm
+from runner.pipeline.search.existing_index_search import find_existing_index_arm
 
 if TYPE_CHECKING:
     from runner.pipeline.cell import Cell
@@ -184,7 +184,7 @@ def _n_context_tokens(cell: "Cell", passages: PromptPassages) -> int:
     if isinstance(passages, NoPassages):
         return 0
     n_chunks = cell.top_k * getattr(cell.context, "n_chunks_per_hit", 1)
-    size = 0 if find_index_arm(cell.retriever) else getattr(_chunker(cell), "size", 0)
+    size = 0 if find_existing_index_arm(cell.retriever) else getattr(_chunker(cell), "size", 0)
     limits = [getattr(cell.context, "max_tokens", None), n_chunks * size or None]
     return min((limit for limit in limits if limit), default=0)
 

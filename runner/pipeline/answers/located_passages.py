@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.gold_places import SampleSpans
-from components.pipelines.pipeline_reply import stored_replies
+from components.pipelines.pipeline_reply import parse_stored_replies
 from components.records import Answer, Documents
 from components.text.passage_search import SoughtPassage, locate_passages
 from runner.engine.codecs import Columns
@@ -67,7 +67,7 @@ class LocatedPassages(Stage[PassagePositions], kind="located_passages", version=
 
     def make(self, run: Run) -> PassagePositions:
         """Search the corpus for each distinct passage."""
-        by_sample = [reply.passages if reply else None for reply in stored_replies(run.read(self.replies))]
+        by_sample = [reply.passages if reply else None for reply in parse_stored_replies(run.read(self.replies))]
         passages = [passage for sample_passages in by_sample for passage in sample_passages or ()]
         sought = [
             SoughtPassage(each.text, tuple(filter(None, (each.document_id, each.source))), each.start)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from components.fields import runtime_only
 from components.openai_server.limiter import Tokens
-from components.pipelines.pipeline_reply import PipelineReply, stored_replies
+from components.pipelines.pipeline_reply import PipelineReply, parse_stored_replies
 from components.protocols import Pipeline
 from components.records import Answer, AnswerState, Message, Request, Sample
 from runner.engine.spending.admission import max_request_tokens
@@ -64,7 +64,7 @@ class PipelineAnswers(Stage[Sequence[Answer]], kind="pipeline_answers", version=
     def make(self, run: Run) -> Sequence[Answer]:
         """Return the answers. A reply with an empty answer is EMPTY, and a failed request stays failed."""
         replies = run.read(self.replies)
-        return [_answer(answer, reply) for answer, reply in zip(replies, stored_replies(replies), strict=True)]
+        return [_answer(answer, reply) for answer, reply in zip(replies, parse_stored_replies(replies), strict=True)]
 
 
 def _answer(answer: Answer, reply: PipelineReply | None) -> Answer:

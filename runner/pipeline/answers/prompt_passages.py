@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from components.contexts.neighbours import divide_into_passages
 from components.fields import added_later
-from components.pipelines.pipeline_reply import stored_replies
+from components.pipelines.pipeline_reply import parse_stored_replies
 from components.records import Answer, Context, Documents, Passage, Spans, SpanTexts
 from runner.engine.stage import Stage, StageGroup
 from runner.engine.stage_run import Run
@@ -78,7 +78,7 @@ class PipelinePassages(StageGroup):
 
     def read(self, run: Run) -> Iterator[tuple[Passage, ...]]:
         """Yield the passages of each sample, in order. () if the pipeline gave none."""
-        for reply in stored_replies(run.read(self.replies)):
+        for reply in parse_stored_replies(run.read(self.replies)):
             passages = reply.passages if reply else None
             yield tuple(Passage(passage.text) for passage in passages or ())
 

@@ -28,6 +28,7 @@ from runner.pipeline.corpus.loaded_data import DatasetStages, SampleSet
 from runner.pipeline.corpus.step_reports import StepReport
 from runner.pipeline.search.arm_search import build_arm_search
 from runner.pipeline.search.diversifying import build_diversity, diversity_reports
+from runner.pipeline.search.existing_index_search import IndexReport, build_indexed_stages
 from runner.pipeline.search.expanding import (
     build_queries_without_model,
     build_reranking_queries,
@@ -43,7 +44,6 @@ from runner.pipeline.search.filtering import (
 from runner.pipeline.search.fusing import Ranking, build_fusion
 from runner.pipeline.search.graph_search import graph_reports
 from runner.pipeline.search.hit_ranks import ArmRanking, search_names
-from runner.pipeline.search.index_search import IndexReport, build_indexed_stages
 from runner.pipeline.search.iterating import build_iterated_search
 from runner.pipeline.search.picked_hits import PickedHits
 

@@ -34,8 +34,8 @@ from runner.pipeline.corpus.loaded_data import Samples
 from runner.pipeline.corpus.original_places import map_ranking_to_original
 from runner.pipeline.corpus.reply_counts import ReplyCounts, model_problems, reply_counts, step_counts
 from runner.pipeline.corpus.step_reports import LINE, StepReport
+from runner.pipeline.search.existing_index_search import find_existing_index_arm
 from runner.pipeline.search.hit_columns import build_spans, hit_table
-from runner.pipeline.search.index_search import find_index_arm
 
 PURPOSE = "next search"
 
@@ -362,7 +362,7 @@ def iteration_problems(iteration: AnyIteration, retriever: Retriever) -> list[st
     if not isinstance(iteration, IterativeSearch):
         return []
     problems = model_problems(ITERATIVE, "the next search", [iteration.llm])
-    if find_index_arm(retriever):
+    if find_existing_index_arm(retriever):
         problems.append(
             f"iterative: got {type(iteration).__name__} with a retriever of an existing index, which is searched "
             "once, expected iterative=none, or a retriever that searches the corpus, such as retriever=hybrid"

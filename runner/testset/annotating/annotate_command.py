@@ -17,7 +17,7 @@ from runner.testset.annotating.acceptance import acceptance, acceptance_csv, is_
 from runner.testset.annotating.annotated_set import sample_per_cell
 from runner.testset.annotating.annotation_choices import AnnotationFormat, Language
 from runner.testset.annotating.annotation_files import read_annotations
-from runner.testset.annotating.annotations import Annotated
+from runner.testset.annotating.annotations import AnnotationSet
 from runner.testset.annotating.annotator_agreement import annotator_agreement
 from runner.testset.annotating.annotator_wording import WORDINGS
 from runner.testset.annotating.disjoint_parts import split
@@ -78,7 +78,7 @@ def _names(files: Sequence[Path]) -> str:
 
 def _import(options: argparse.Namespace, testset: Testset) -> int:
     annotated = read_annotations(options.files, testset, options.annotator_from, accepts_parent=False)
-    if annotated == Annotated():
+    if annotated == AnnotationSet():
         raise DataError(
             f"{_names(options.files)}: no annotations found. Export annotated tasks as JSON, or fill in the sheet."
         )
@@ -169,7 +169,7 @@ def _sizes(words: Sequence[str]) -> Mapping[str, float]:
     return sizes
 
 
-def _report_left_out(annotated: Annotated) -> None:
+def _report_left_out(annotated: AnnotationSet) -> None:
     counts = {
         "skipped by their annotator": annotated.n_skipped,
         "drafts not submitted": annotated.n_drafts,

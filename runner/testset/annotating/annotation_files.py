@@ -7,14 +7,14 @@ from components.errors import DataError
 from runner.results.released_set import Testset
 from runner.testset.annotating.annotated_set import AnnotatedVersions
 from runner.testset.annotating.annotation_choices import AnnotatorFrom
-from runner.testset.annotating.annotations import Annotated, join_annotations
+from runner.testset.annotating.annotations import AnnotationSet, join_annotations
 from runner.testset.annotating.label_studio_export import read_export
 from runner.testset.annotating.sheet import read_sheet
 
 
 def read_annotations(
     files: Sequence[Path], testset: Testset, annotator_from: AnnotatorFrom, *, accepts_parent: bool
-) -> Annotated:
+) -> AnnotationSet:
     """Read exports of Label Studio (.json) and sheets (.csv). With `accepts_parent`, annotations of the parent version
     count too.
 

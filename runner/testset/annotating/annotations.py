@@ -14,7 +14,7 @@ class AnnotatorCheck(StrEnum):
     """Yes-or-no questions about every sample.
 
     TASK: the question is of the kind that its task requests. TOPIC: it belongs to its topic. QUESTION: it can be
-    understood. ANSWER: the answer is correct and complete. EVIDENCE: so are the marked passages.
+    understood. ANSWER: the answer is correct and complete. EVIDENCE: the marked passages are, too.
 
     Source: the five aspects that the annotators of OmniEval looked at.
     """
@@ -46,7 +46,7 @@ class Annotation:
 
 
 @dataclass(frozen=True)
-class Annotated:
+class AnnotationSet:
     """The annotations of some files, and counts of what was left out.
 
     `n_skipped` are cancelled annotations, `n_drafts` tasks with a draft that was not submitted, `n_untouched` tasks
@@ -62,7 +62,7 @@ class Annotated:
     others: frozenset[str] = frozenset()
 
 
-def join_annotations(parts: Iterable[tuple[str, Annotated]]) -> Annotated:
+def join_annotations(parts: Iterable[tuple[str, AnnotationSet]]) -> AnnotationSet:
     """Return the annotations of several named files as one.
 
     Raises DataError if one annotator annotated a sample twice: two people may have the same name.
@@ -80,7 +80,7 @@ def join_annotations(parts: Iterable[tuple[str, Annotated]]) -> Annotated:
                 )
             seen[each.sample, each.annotator] = file
     annotated = [part for _, part in parts]
-    return Annotated(
+    return AnnotationSet(
         tuple(each for part in annotated for each in part.annotations),
         sum(part.n_skipped for part in annotated),
         sum(part.n_drafts for part in annotated),

@@ -11,7 +11,7 @@ from components.datasets.json_files import read_json
 from components.errors import DataError
 from components.records import Sample
 from runner.testset.annotating.annotated_set import AnnotatedVersions
-from runner.testset.annotating.annotations import MAX_RATING, Annotated, Annotation, AnnotatorCheck
+from runner.testset.annotating.annotations import MAX_RATING, Annotation, AnnotationSet, AnnotatorCheck
 from runner.testset.annotating.annotator_wording import NO, YES
 from runner.testset.annotating.marks import Mark, make_gold
 
@@ -20,7 +20,7 @@ _NAMES = ("email", "username", "id")
 """Fields that identify an annotator, by preference."""
 
 
-def read_export(file: Path, known: AnnotatedVersions, annotator: str | None) -> Annotated:
+def read_export(file: Path, known: AnnotatedVersions, annotator: str | None) -> AnnotationSet:
     """Read all annotations of a file, made by `annotator`, or if None, by the annotator that Label Studio recorded.
 
     Skipped annotations and drafts are counted. Raises DataError for a file that is not such an export; see also
@@ -49,7 +49,7 @@ def read_export(file: Path, known: AnnotatedVersions, annotator: str | None) -> 
             results = _Results(annotation, sample, names, known, location)
             annotations.append(results.annotation(annotator or _get_annotator(annotation, location)))
             other_controls |= results.others
-    return Annotated(tuple(annotations), n_skipped, n_drafts, n_untouched, n_of_removed, frozenset(other_controls))
+    return AnnotationSet(tuple(annotations), n_skipped, n_drafts, n_untouched, n_of_removed, frozenset(other_controls))
 
 
 def _describe_format(record: Record) -> str:

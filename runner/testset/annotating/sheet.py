@@ -17,7 +17,7 @@ from components.records import Evidence, Sample
 from runner.console.spreadsheet_cells import escape, unescape
 from runner.results.released_set import Testset
 from runner.testset.annotating.annotated_set import AnnotatedVersions
-from runner.testset.annotating.annotations import MAX_RATING, Annotated, Annotation, AnnotatorCheck
+from runner.testset.annotating.annotations import MAX_RATING, Annotation, AnnotationSet, AnnotatorCheck
 from runner.testset.annotating.annotator_wording import NO, YES, AnnotatorWording
 from runner.testset.annotating.marks import Mark, make_gold
 
@@ -71,7 +71,7 @@ def _gold_cell(gold: Sequence[Evidence], testset: Testset) -> str:
     return json.dumps(units, ensure_ascii=False, indent=0) if units else ""
 
 
-def read_sheet(file: Path, known: AnnotatedVersions, annotator: str) -> Annotated:
+def read_sheet(file: Path, known: AnnotatedVersions, annotator: str) -> AnnotationSet:
     """Read one person's annotations. A row in which nothing was changed or filled in counts as untouched.
 
     Raises DataError for a file that is not such a sheet. Rows with an invalid rating or check, and rows that
@@ -101,7 +101,7 @@ def read_sheet(file: Path, known: AnnotatedVersions, annotator: str) -> Annotate
     if errors:
         n_more = len(errors) - _MAX_ERRORS
         raise DataError("\n".join([*errors[:_MAX_ERRORS], *([f"and {n_more} more rows"] if n_more > 0 else [])]))
-    return Annotated(tuple(annotations), n_untouched=n_untouched, n_of_removed=n_of_removed)
+    return AnnotationSet(tuple(annotations), n_untouched=n_untouched, n_of_removed=n_of_removed)
 
 
 def _rows(file: Path) -> Iterator[tuple[int, dict[str, str]]]:

@@ -23,7 +23,7 @@ PENDING = "requests failed"
 
 
 @dataclass
-class Count:
+class FieldCounts:
     """Counts of one matrix field: tried = accepted + rejected (by reason) + pending. `short` is the reason for fewer
     samples than requested.
     """
@@ -42,10 +42,11 @@ class Count:
         return self.reasons.total()
 
 
-def coverage(state: GenerationState) -> dict[MatrixField, Count]:
+def coverage(state: GenerationState) -> dict[MatrixField, FieldCounts]:
     """Return the counts of every matrix field, ordered by topic."""
     counts = {
-        cell: Count(state.requested.per_cell, state.progress.n_documents[cell[0]]) for cell in state.requested.cells
+        cell: FieldCounts(state.requested.per_cell, state.progress.n_documents[cell[0]])
+        for cell in state.requested.cells
     }
     for tried in state.tried:
         count = counts[tried.cell]
@@ -60,7 +61,7 @@ def coverage(state: GenerationState) -> dict[MatrixField, Count]:
     return counts
 
 
-def _why_short(state: GenerationState, cell: MatrixField, count: Count) -> str:
+def _why_short(state: GenerationState, cell: MatrixField, count: FieldCounts) -> str:
     if state.stopped:
         return state.stopped
     if count.n_documents < state.requested.min_documents:
@@ -74,7 +75,7 @@ def _why_short(state: GenerationState, cell: MatrixField, count: Count) -> str:
     return NO_REMOVABLE if cell[1] in state.requested.removing else NO_EVIDENCE
 
 
-def as_csv(counts: Mapping[MatrixField, Count], labels: Mapping[str, str]) -> bytes:
+def as_csv(counts: Mapping[MatrixField, FieldCounts], labels: Mapping[str, str]) -> bytes:
     """Return CSV in UTF-8: a row per matrix field, a column per reason."""
     reasons = sorted({reason for count in counts.values() for reason in count.reasons})
     fields = ["topic", "task", "documents", "requested", "tried", "accepted", "rejected", "pending", "short", *reasons]
@@ -95,7 +96,7 @@ def as_csv(counts: Mapping[MatrixField, Count], labels: Mapping[str, str]) -> by
     return text.getvalue().encode()
 
 
-def as_record(counts: Mapping[MatrixField, Count], labels: Mapping[str, str]) -> list[dict[str, Json]]:
+def as_record(counts: Mapping[MatrixField, FieldCounts], labels: Mapping[str, str]) -> list[dict[str, Json]]:
     """Return the counts as entries of the manifest."""
     return [
         {
@@ -112,7 +113,7 @@ def as_record(counts: Mapping[MatrixField, Count], labels: Mapping[str, str]) ->
     ]
 
 
-def as_svg(counts: Mapping[MatrixField, Count], labels: Mapping[str, str]) -> bytes:
+def as_svg(counts: Mapping[MatrixField, FieldCounts], labels: Mapping[str, str]) -> bytes:
     """Return a heatmap of the accepted share of the requested samples, with the number of samples in small print."""
     topics = list(dict.fromkeys(topic for topic, _ in counts))
     tasks = list(dict.fromkeys(task for _, task in counts))
@@ -124,6 +125,6 @@ def as_svg(counts: Mapping[MatrixField, Count], labels: Mapping[str, str]) -> by
     return draw("accepted / requested", cells, topics, tasks, named, scale=(0.0, 1.0))
 
 
-def _share(counts: Sequence[Count]) -> dict[str, Json]:
+def _share(counts: Sequence[FieldCounts]) -> dict[str, Json]:
     n_accepted = sum(count.accepted for count in counts)
     return {"value": n_accepted / sum(count.requested for count in counts), "n": n_accepted}

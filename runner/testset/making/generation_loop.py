@@ -42,8 +42,8 @@ from runner.testset.making.generation_stages import (
 )
 from runner.testset.making.scheduling import FieldProgress, GenerationRequest, MatrixField, is_full, next_batch
 from runner.testset.making.source_corpus import (
+    GenerationCorpus,
     IndexedSegments,
-    TestsetCorpus,
     check_language,
     is_removable,
     seeded_order,
@@ -103,7 +103,7 @@ class GenerationLoop:
         self._worker = Worker(self.store, self._limiter)
         self.hidden = HiddenAnswers()
         self.source = LoadedSource(settings.corpus, identify_files(settings.corpus, "fingerprint"))
-        corpus, share = TestsetCorpus(self.source), settings.share_taken_out
+        corpus, share = GenerationCorpus(self.source), settings.effective_removable_share
         self.search = EvidenceSearch(
             corpus,
             IndexedSegments(settings.chunk, settings.tokenizer, corpus, share, settings.seed if share else 0),
@@ -182,7 +182,7 @@ class GenerationLoop:
         """Find the topics of documents and the evidence in them, and return the votes."""
         if not documents:
             return []
-        share, seed = self._settings.share_taken_out, self._settings.seed
+        share, seed = self._settings.effective_removable_share, self._settings.seed
         evidence = []
         for name, task in self._settings.tasks.items():
             assigned = tuple(i for i in documents if is_removable(i, share, seed) == task.removes_source)

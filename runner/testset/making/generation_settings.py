@@ -9,7 +9,7 @@ from components.prices import Prices
 from components.protocols import LLM, Chunker, Parser, Source, WordTokenizer
 from components.testset.evidence import EvidenceSettings
 from components.testset.protocols import DraftGate, Task, TopicSource
-from components.testset.repeated_questions import RepeatedQuestions
+from components.testset.repeated_questions import NearDuplicateFinder
 from components.testset.topics.voting import TopicVoting
 from runner.engine.spending import Budget
 from runner.engine.store.bucket.address import address_problems
@@ -20,7 +20,7 @@ class WaveSettings:
     """Sizes of waves: `first` documents and evidence sets, then `growth` times as many in each wave, up to `largest`.
 
     Small waves come first, so that a small budget still yields complete samples. At most `most_tries` evidence sets are
-    tried for each requested sample of a cell. At most `max_documents` documents are used in all; None for all.
+    tried for each requested sample of a matrix field. At most `max_documents` documents are used in all; None for all.
     """
 
     first: int = 4
@@ -108,7 +108,7 @@ class GenerationSettings:
     tasks: Mapping[str, Task]
     evidence: EvidenceSettings
     gates: Mapping[str, DraftGate]
-    near_duplicates: RepeatedQuestions
+    near_duplicates: NearDuplicateFinder
     chunk: Chunker
     tokenizer: WordTokenizer
     language: GenerationLanguage
@@ -142,7 +142,7 @@ class GenerationSettings:
         return problems
 
     @property
-    def share_taken_out(self) -> float:
+    def effective_removable_share(self) -> float:
         """The share of documents that tasks may remove; 0 if no task removes its source."""
         return self.removable_share if any(task.removes_source for task in self.tasks.values()) else 0.0
 

@@ -12,11 +12,11 @@ from components.testset.topics.tree import label_topics
 from components.testset.topics.voting import TopicVotes
 from runner.output.money import format_money
 from runner.output.plan_report import data_losses
-from runner.testset.making.coverage import Count
+from runner.testset.making.coverage import FieldCounts
 from runner.testset.making.draft_outcomes import DraftOutcome, pending_reason
 from runner.testset.making.generation_loop import GenerationState
 from runner.testset.making.generation_settings import GenerationSettings
-from runner.testset.making.request_estimate import BoundPart, RequestEstimate, total
+from runner.testset.making.request_estimate import PartBounds, RequestEstimate, total
 from runner.testset.making.scheduling import MatrixField
 
 _MAX_REASONS = 12
@@ -25,7 +25,7 @@ _MIN_ALPHA = 0.667
 
 
 def show_bound(
-    console: Console, state: GenerationState, parts: Sequence[BoundPart], settings: GenerationSettings
+    console: Console, state: GenerationState, parts: Sequence[PartBounds], settings: GenerationSettings
 ) -> None:
     """Print the corpus, the size of the matrix, and the bounds on requests."""
     for line in corpus_lines(state.counts):
@@ -101,7 +101,7 @@ def _bound_line(head: str, bound: RequestEstimate, currency: str) -> str:
     return f"{head} {bound.n_requests:,} requests, up to {bound.tokens.n_all:,} tokens, {cost}"
 
 
-def show_coverage(console: Console, state: GenerationState, counts: Mapping[MatrixField, Count]) -> None:
+def show_coverage(console: Console, state: GenerationState, counts: Mapping[MatrixField, FieldCounts]) -> None:
     """Print the matrix of accepted samples, the reasons of rejections, and pending requests."""
     labels = label_topics(state.topics)
     table = Table("topic", *map(escape, state.requested.tasks), title="accepted / requested (tried)")
@@ -123,7 +123,7 @@ def show_coverage(console: Console, state: GenerationState, counts: Mapping[Matr
         console.print(f"pending:  {n_pending}, whose requests failed: {first}", markup=False)
 
 
-def short_lines(counts: Mapping[MatrixField, Count]) -> list[str]:
+def short_lines(counts: Mapping[MatrixField, FieldCounts]) -> list[str]:
     """Return a line for each reason with its number of short matrix fields, the most frequent first."""
     reasons = Counter(count.short for count in counts.values() if count.short)
     return [f"short:    {n:,} of {len(counts):,} matrix fields: {reason}" for reason, n in reasons.most_common()]
@@ -144,6 +144,6 @@ def votes_line(votes: Sequence[TopicVotes], alpha: Mapping[str, float | None]) -
     return f"voters:   {agree}{interval} over {len(votes):,} documents; {', '.join(parts)}"
 
 
-def _cell_text(count: Count) -> str:
+def _cell_text(count: FieldCounts) -> str:
     text = f"{count.accepted}/{count.requested} ({count.tried})"
     return f"[yellow]{text}[/]" if count.accepted < count.requested else text

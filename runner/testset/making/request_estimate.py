@@ -39,7 +39,7 @@ class RequestEstimate:
 
 
 @dataclass(frozen=True)
-class BoundPart:
+class PartBounds:
     """The bounds of one part of a run.
 
     `if_none_rejected` assumes that the first drafts pass, that every reply is readable, and that all topics have
@@ -52,7 +52,7 @@ class BoundPart:
     maximum: RequestEstimate
 
 
-def estimate_requests(settings: GenerationSettings, documents: Documents, topics: Sequence[Topic]) -> list[BoundPart]:
+def estimate_requests(settings: GenerationSettings, documents: Documents, topics: Sequence[Topic]) -> list[PartBounds]:
     """Return the bounds by part, without subtracting cached replies.
 
     `topics` may be empty if they have yet to be drafted. The largest possible number of them counts then.
@@ -62,7 +62,7 @@ def estimate_requests(settings: GenerationSettings, documents: Documents, topics
     n_topics = len(topics) or int(getattr(tree, "n_topics", 1))
     n_documents_needed = _n_documents_needed(settings, max_documents, n_topics)
     sizes = _Sizes(settings, documents, topics)
-    parts: list[BoundPart] = []
+    parts: list[PartBounds] = []
     if tree and tree.llm and not topics:
         requests = Counter({0: tree.n_requests})
         parts.append(sizes.part("topic tree", tree, tree.llm, requests, tree.n_requests))
@@ -91,7 +91,7 @@ def estimate_requests(settings: GenerationSettings, documents: Documents, topics
 
 def _n_documents_needed(settings: GenerationSettings, n_documents: int, n_topics: int) -> int:
     """Return the number of documents in the waves until there is enough evidence, if all topics have equally many."""
-    n_sets, share = n_topics * settings.per_cell, settings.share_taken_out
+    n_sets, share = n_topics * settings.per_cell, settings.effective_removable_share
     shares = {share if task.removes_source else 1 - share for task in settings.tasks.values()}
     needed = min(n_documents, max(n_sets * len(settings.tasks), ceil(n_sets / min(shares))))
     n_examined = wave = 0
@@ -147,7 +147,7 @@ class _Sizes:
 
     def part(
         self, name: str, component: object, llm: LLM, n_of_pieces: Mapping[int, int], max_requests: int
-    ) -> BoundPart:
+    ) -> PartBounds:
         """Return the bounds of one component. `n_of_pieces` maps the number of document pieces in a request to the
         number of such requests if no draft is rejected.
         """
@@ -158,7 +158,7 @@ class _Sizes:
             self._bound(llm, n_bytes + self._n_typical_bytes(component, n_pieces), n)
             for n_pieces, n in n_of_pieces.items()
         ]
-        return BoundPart(name, total(bounds), self._bound(llm, n_bytes + n_longest, max_requests * n_attempts))
+        return PartBounds(name, total(bounds), self._bound(llm, n_bytes + n_longest, max_requests * n_attempts))
 
     def _n_longest_characters(self, component: object) -> int:
         """Return the characters of documents in the component's longest request."""

@@ -10,7 +10,7 @@ from components.protocols import Dataset
 from components.records import Benchmark, Sample
 from components.testset.protocols import DraftGate
 from components.testset.records import Draft, EvidenceSet, VerdictState
-from components.testset.repeated_questions import RepeatedQuestions
+from components.testset.repeated_questions import NearDuplicateFinder
 from runner.testset.making.draft_outcomes import NEAR_DUPLICATE
 from runner.testset.making.model_free_inputs import TextsAlone, refuse_requests
 
@@ -21,7 +21,7 @@ class CheckSettings:
 
     dataset: Dataset
     gates: Mapping[str, DraftGate]
-    near_duplicates: RepeatedQuestions
+    near_duplicates: NearDuplicateFinder
     plugins: tuple[str, ...] = ()
 
 
@@ -71,7 +71,7 @@ class CheckReport:
 
 
 def check_dataset(
-    benchmark: Benchmark, gates: Mapping[str, DraftGate], near_duplicates: RepeatedQuestions
+    benchmark: Benchmark, gates: Mapping[str, DraftGate], near_duplicates: NearDuplicateFinder
 ) -> CheckReport:
     """Return the findings of the gates in the samples, as if these were drafts with known gold, and samples that repeat
     earlier ones.
@@ -108,7 +108,7 @@ _REPEATS = "near_duplicates"
 
 
 def _repeats(
-    drafts: Sequence[Draft], samples: Mapping[str, Sample], near_duplicates: RepeatedQuestions
+    drafts: Sequence[Draft], samples: Mapping[str, Sample], near_duplicates: NearDuplicateFinder
 ) -> Iterator[CheckFinding]:
     for new, earlier in near_duplicates.repeats(drafts, []).items():
         detail = f"repeats {earlier}: {samples[earlier].question}"

@@ -1,6 +1,6 @@
 """Chooses the evidence that is tried next, for every task and topic that still lacks samples.
 
-The seed fixes the order of a cell's evidence. Outcomes of earlier waves only determine how much of it is tried.
+The seed fixes the order of a matrix field's evidence. Outcomes of earlier waves only determine how much of it is tried.
 """
 
 from collections import Counter
@@ -40,7 +40,7 @@ class GenerationRequest:
 
 @dataclass
 class FieldProgress:
-    """The state of a run: the evidence found so far by matrix field, in order, the number of documents by topic, and
+    """Progress of a run: the evidence found so far by matrix field, in order, the number of documents by topic, and
     the numbers of tried and accepted evidence sets by matrix field.
     """
 

@@ -44,7 +44,7 @@ def check_language(named: str, texts: Iterable[str]) -> None:
     )
 
 
-class TestsetCorpus(Stage[Documents], kind="testset_corpus", version=1):
+class GenerationCorpus(Stage[Documents], kind="testset_corpus", version=1):
     """The documents, identified by their content. Counts of documents that were left out change no later stage."""
 
     codec = CorpusCodec()

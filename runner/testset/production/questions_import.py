@@ -10,7 +10,7 @@ from components.errors import DataError
 from components.json_value import Json
 from components.records import Kind, Turn
 from components.testset.records import Draft, EvidenceSet
-from components.testset.repeated_questions import RepeatedQuestions
+from components.testset.repeated_questions import NearDuplicateFinder
 from runner.console.written_files import write_lines, write_text
 from runner.testset.production.private_data import PrivateData
 from runner.testset.production.traced_questions import SkippedTrace, TracedQuestion, name_thumbs
@@ -124,7 +124,7 @@ def _fold(questions: Sequence[TracedQuestion], threshold: float) -> list[list[Tr
         Draft(str(i), "", "", Kind.QA, _NO_EVIDENCE, question.question, ("",), history=question.history)
         for i, question in enumerate(questions)
     ]
-    repeats = RepeatedQuestions(threshold).repeats(drafts, [])
+    repeats = NearDuplicateFinder(threshold).repeats(drafts, [])
     groups: dict[str, list[TracedQuestion]] = {}
     for i, question in enumerate(questions):
         groups.setdefault(repeats.get(str(i), str(i)), []).append(question)

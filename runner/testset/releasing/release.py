@@ -14,7 +14,7 @@ from components.testset.topics.voting import agreement
 from runner.results.released_set import Testset
 from runner.results.set_files import write_testset
 from runner.results.set_lines import encode_line, gold_fields
-from runner.testset.making.coverage import Count, as_csv, as_record, as_svg, coverage
+from runner.testset.making.coverage import FieldCounts, as_csv, as_record, as_svg, coverage
 from runner.testset.making.draft_outcomes import DRAFTING, AcceptedDraft, DraftOutcome, EvidenceOutcome
 from runner.testset.making.generation_loop import GenerationState
 from runner.testset.making.scheduling import MatrixField
@@ -51,7 +51,10 @@ def release(folder: Path, state: GenerationState, about: Mapping[str, Json]) -> 
 
 
 def _build_testset(
-    state: GenerationState, counts: Mapping[MatrixField, Count], labels: Mapping[str, str], about: Mapping[str, Json]
+    state: GenerationState,
+    counts: Mapping[MatrixField, FieldCounts],
+    labels: Mapping[str, str],
+    about: Mapping[str, Json],
 ) -> Testset:
     """Return the documents that stay in the corpus, and all samples in the order of their acceptance."""
     documents = state.documents

@@ -9,7 +9,7 @@ from runner.engine.store import Store
 from runner.output.collect import add_answer_latency
 from runner.pipeline.corpus.loaded_data import Samples
 from runner.pipeline.search.encoded_search import DenseHead
-from runner.pipeline.search.index_search import IndexedCorpus
+from runner.pipeline.search.existing_index_search import IndexedCorpus
 from tests.runner.pipeline.fixed import CELLS, fixed_cell, graph_in
 from tests.runner.pipeline.version_guard import kinds
 from tests.runner.sweeping import FEW_METRICS, cells_in, run_small

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from components.asking.prompt_parts import chat
+from components.asking.prompt_parts import chat_messages
 from components.chunkers.sentence import SentencePacking
 from components.prices import NO_PRICES
 from components.protocols import LLM, AnswersFrom, Ask
@@ -23,7 +23,7 @@ from components.testset.records import (
     VerdictState,
     WrittenDrafts,
 )
-from components.testset.repeated_questions import RepeatedQuestions
+from components.testset.repeated_questions import NearDuplicateFinder
 from components.tokenizers.english_stems import EnglishStems
 from runner.engine.spending import Budget
 from runner.testset.making.draft_outcomes import EvidenceOutcome
@@ -65,7 +65,7 @@ class Echo:
 
 def _ask_about(ask: Ask, prompt: str) -> Answer:
     about = Sample(prompt, "", Kind.QA, "", ())
-    return ask([Request(prompt, chat("", prompt), about, ())])[0]
+    return ask([Request(prompt, chat_messages("", prompt), about, ())])[0]
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ def generation(folder: Path, documents: tuple[tuple[str, str], ...], **changes: 
             tasks={"lamps": AskOnce()},
             evidence=EvidenceSettings(least_characters=10),
             gates={},
-            near_duplicates=RepeatedQuestions(),
+            near_duplicates=NearDuplicateFinder(),
             chunk=SentencePacking(),
             tokenizer=EnglishStems(),
             language=GenerationLanguage("en"),

@@ -12,7 +12,7 @@ from components.protocols import Ask
 from components.testset.gates.inspection import NEEDS_SECOND_CORRECTION
 from components.testset.protocols import SourceCorpus
 from components.testset.records import Draft, GateVerdict
-from components.testset.repeated_questions import RepeatedQuestions
+from components.testset.repeated_questions import NearDuplicateFinder
 from runner.engine.cache import Cache
 from runner.engine.stage import AnyStage
 from runner.engine.stage_run import Run
@@ -179,7 +179,7 @@ def test_turns_before_a_rejected_turn_remain(tmp_path: Path) -> None:
     documents = texts(3, {1: "RUDE", 2: "LONG"})
     tasks = {"lamps": AskOnce(n_turns=3)}
     settings = generation(tmp_path, documents, gates=gates, tasks=tasks, per_cell=3)
-    state = make(replace(settings, near_duplicates=RepeatedQuestions(1.0)))
+    state = make(replace(settings, near_duplicates=NearDuplicateFinder(1.0)))
     turns = {own.evidence.extracts[0].document_id: own for own in state.tried}
     assert [len(turns[name].accepted) for name in ("d000", "d001", "d002")] == [3, 1, 0]
     assert [own.verdict.reason for own in turns["d001"].rejected] == ["rude", EARLIER_TURN]
@@ -190,7 +190,7 @@ def test_turns_before_a_rejected_turn_remain(tmp_path: Path) -> None:
 def test_conversation_with_a_failed_turn_request_stays_pending(tmp_path: Path) -> None:
     gates = {"second": Marks("RUDE", Echo(), turn=1)}
     settings = generation(tmp_path, texts(3), gates=gates, tasks={"lamps": AskOnce(n_turns=3)}, per_cell=3)
-    settings = replace(settings, near_duplicates=RepeatedQuestions(1.0))
+    settings = replace(settings, near_duplicates=NearDuplicateFinder(1.0))
     DOWN.add("RUDE? 1. Company 1 ")
     state = make(settings)
     assert sorted(own.outcome for own in state.tried) == [
@@ -207,7 +207,7 @@ def test_conversation_with_a_failed_turn_request_stays_pending(tmp_path: Path) -
 def test_corrected_turn_becomes_the_history_of_later_turns(tmp_path: Path) -> None:
     gates = {"first": Marks("TYPO", corrects=True, turn=0)}
     settings = generation(tmp_path, texts(1, {0: "TYPO"}), gates=gates, tasks={"lamps": AskOnce(n_turns=3)}, per_cell=1)
-    first, second, third = make(replace(settings, near_duplicates=RepeatedQuestions(1.0))).accepted
+    first, second, third = make(replace(settings, near_duplicates=NearDuplicateFinder(1.0))).accepted
     assert "corrected" in first.question
     assert [turn.question for turn in third.history] == [first.question, second.question]
 
@@ -224,7 +224,7 @@ class MarksBefore(Marks):
 def test_turns_after_a_corrected_turn_are_judged_again(tmp_path: Path) -> None:
     gates = {"before": MarksBefore("corrected"), "first": Marks("TYPO", corrects=True, turn=0)}
     settings = generation(tmp_path, texts(1, {0: "TYPO"}), gates=gates, tasks={"lamps": AskOnce(n_turns=3)}, per_cell=1)
-    (tried,) = make(replace(settings, near_duplicates=RepeatedQuestions(1.0))).tried
+    (tried,) = make(replace(settings, near_duplicates=NearDuplicateFinder(1.0))).tried
     assert [own.draft.turn for own in tried.accepted] == [0]
     assert [(own.draft.turn, own.gate) for own in tried.rejected] == [(1, "before"), (2, "before")]
     assert all(own.draft.history[0].question == tried.accepted[0].draft.question for own in tried.rejected)
@@ -233,7 +233,7 @@ def test_turns_after_a_corrected_turn_are_judged_again(tmp_path: Path) -> None:
 def test_turn_that_needs_a_second_correction_is_rejected(tmp_path: Path) -> None:
     gates = {"before": MarksBefore("corrected", corrects=True), "first": Marks("TYPO", corrects=True, turn=0)}
     settings = generation(tmp_path, texts(1, {0: "TYPO"}), gates=gates, tasks={"lamps": AskOnce(n_turns=2)}, per_cell=1)
-    (tried,) = make(replace(settings, near_duplicates=RepeatedQuestions(1.0))).tried
+    (tried,) = make(replace(settings, near_duplicates=NearDuplicateFinder(1.0))).tried
     assert len(tried.accepted) == 1
     assert [own.verdict.reason for own in tried.rejected] == [NEEDS_SECOND_CORRECTION]
 

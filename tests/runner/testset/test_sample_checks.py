@@ -9,7 +9,7 @@ from components.testset.gates.form import Form
 from components.testset.gates.leaks import Leaks
 from components.testset.protocols import DraftGate
 from components.testset.records import Draft
-from components.testset.repeated_questions import RepeatedQuestions
+from components.testset.repeated_questions import NearDuplicateFinder
 from runner.testset.making.sample_checks import check_dataset
 
 TEXT = "青砚有轨电车2号线全长17.6公里，共设车站19座，由青砚轨道运营公司负责管理。"
@@ -23,7 +23,7 @@ GATES: dict[str, DraftGate] = {
 
 
 def _reasons(*samples: Sample, gates: dict[str, DraftGate] = GATES) -> list[tuple[str, str, str]]:
-    report = check_dataset(Benchmark(DOCUMENTS, samples), gates, RepeatedQuestions())
+    report = check_dataset(Benchmark(DOCUMENTS, samples), gates, NearDuplicateFinder())
     return [(finding.sample.id, finding.gate, finding.reason) for finding in report.findings]
 
 
@@ -47,7 +47,7 @@ def test_check_counts_findings_and_remarks() -> None:
     bad = replace(GOOD, id="bad", question="谁？")
     remarked = replace(GOOD, id="remarked", question="根据上文，谁负责管理？")
     continued = replace(GOOD, id="text", kind=Kind.CONTINUATION, question=TEXT)
-    report = check_dataset(Benchmark(DOCUMENTS, (GOOD, bad, remarked, continued)), gates, RepeatedQuestions())
+    report = check_dataset(Benchmark(DOCUMENTS, (GOOD, bad, remarked, continued)), gates, NearDuplicateFinder())
     assert (report.n_samples, report.n_samples_found) == (4, 1)
     assert report.n_checked == {"form": 4, "near_duplicates": 4}
     assert report.counts() == {("form", "question_too_short"): 1, ("form", "points_at_document"): 1}

@@ -110,7 +110,7 @@ class Objects:
         prefix = _SETTINGS.get(self.address.partition("://")[0])
         for name in sorted(os.environ):
             if prefix and name.startswith(prefix) and _UNUSABLE.search(os.environ[name]):
-                what = f"the variable {name} has a line end or a space at its end. Set it again without it"
+                what = f"the variable {name} ends with a line break or a space. Set it again without that"
                 raise StoreError(f"run.store_dir: {self.address} cannot be used: {what}")
 
     def create(self, path: str, contents: bytes) -> str | None:

@@ -143,7 +143,7 @@ class TestOffers:
         own, other = taker(folder, "w"), taker(folder, "other")
         assert own.take(0.0)
         offers.dismiss("w")
-        assert [task.number for task in offers.taken_by_dismissed] == [1]
+        assert [task.number for task in offers.tasks_of_dismissed_workers] == [1]
         offers.write()
         assert own.take(0.0) is None
         assert own.is_dismissed

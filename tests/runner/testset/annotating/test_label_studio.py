@@ -14,7 +14,7 @@ import pytest
 from components.errors import DataError
 from components.records import Evidence
 from runner.testset.annotating.annotation_files import AnnotatorFrom, read_annotations
-from runner.testset.annotating.annotations import Annotated, AnnotatorCheck
+from runner.testset.annotating.annotations import AnnotationSet, AnnotatorCheck
 from runner.testset.annotating.annotator_wording import WORDINGS, Language
 from runner.testset.annotating.label_studio_tasks import labelling_config, make_tasks
 from runner.testset.annotating.resolving import resolve_annotations
@@ -35,7 +35,7 @@ SET = small_set()
 SDK = "RAG_GRID_LABEL_STUDIO_PYTHON"
 
 
-def read(file: Path, annotator_from: AnnotatorFrom = AnnotatorFrom.COMPLETED_BY) -> Annotated:
+def read(file: Path, annotator_from: AnnotatorFrom = AnnotatorFrom.COMPLETED_BY) -> AnnotationSet:
     return read_annotations([file], SET, annotator_from, accepts_parent=False)
 
 

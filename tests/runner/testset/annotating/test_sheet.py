@@ -15,7 +15,7 @@ from components.records import Evidence
 from runner.console.display import FORMULA_STARTS
 from runner.console.spreadsheet_cells import escape, unescape
 from runner.testset.annotating.annotation_files import AnnotatorFrom, read_annotations
-from runner.testset.annotating.annotations import Annotated, AnnotatorCheck
+from runner.testset.annotating.annotations import AnnotationSet, AnnotatorCheck
 from runner.testset.annotating.annotator_wording import WORDINGS, Language
 from runner.testset.annotating.resolving import resolve_annotations
 from runner.testset.annotating.sheet import write_sheet
@@ -44,7 +44,7 @@ def twice(name: str) -> str:
     return text.getvalue()
 
 
-def read(tmp_path: Path, text: str, encoding: str = "utf-8") -> Annotated:
+def read(tmp_path: Path, text: str, encoding: str = "utf-8") -> AnnotationSet:
     file = tmp_path / "ann.csv"
     file.write_bytes(text.encode(encoding))
     return read_annotations([file], SET, AnnotatorFrom.COMPLETED_BY, accepts_parent=False)

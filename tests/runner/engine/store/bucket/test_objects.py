@@ -134,9 +134,7 @@ def test_setting_of_a_bucket_with_a_line_end_is_named(
     bucket: Bucket, address: str, end: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_SESSION_TOKEN", f"IQoJb3JpZ2lu{end}")
-    with pytest.raises(
-        StoreError, match="the variable AWS_SESSION_TOKEN has a line end or a space at its end"
-    ) as raised:
+    with pytest.raises(StoreError, match="the variable AWS_SESSION_TOKEN ends with a line break or a space") as raised:
         Objects(address)
     assert "IQoJ" not in str(raised.value)
 

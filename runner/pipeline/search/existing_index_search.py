@@ -162,7 +162,7 @@ class IndexedCorpus(Stage[Documents], kind="indexed_corpus", version=1, work=Wor
     places: LocatedHits
 
     def make(self, run: Run) -> Documents:
-        """Append the texts. Their ids have the index's id of the text, and a number."""
+        """Append the texts. Their ids consist of a number and the id in the index."""
         documents, places = run.read(self.corpus), run.read(self.places)
         rows = places.texts.filter(pa.array(places.document < 0)).to_pylist()
         ids = [f"{_OUTSIDE}{number} {row['id']}".rstrip() for number, row in enumerate(rows, 1)]
@@ -256,7 +256,7 @@ class IndexReport(StepReport):
 
 
 @dataclass(frozen=True)
-class IndexSearch:
+class ExistingIndexSearch:
     """The stages of a search in an existing index: `data` has the corpus that later steps read."""
 
     data: DatasetStages
@@ -265,21 +265,21 @@ class IndexSearch:
     rankings: tuple[IndexedHits, ...]
 
 
-def find_index_arm(retriever: Retriever) -> ExistingIndexArm | None:
+def find_existing_index_arm(retriever: Retriever) -> ExistingIndexArm | None:
     """Return the arm that searches an existing index; None for a retriever that searches the corpus."""
     return next((arm for arm in retriever.arms if isinstance(arm, ExistingIndexArm)), None)
 
 
 def build_indexed_stages(
     arm: ExistingIndexArm, depth: int, data: DatasetStages, queries: Sequence[Stage[Queries]]
-) -> IndexSearch:
+) -> ExistingIndexSearch:
     """Return the stages that search for every variant of the query, and locate the hits."""
     replies = tuple(_index_replies(arm, depth, data, variant) for variant in queries)
     places = LocatedHits(data.corpus, replies)
     corpus = IndexedCorpus(data.corpus, places)
     chunks = IndexedChunks(data.corpus, places)
     hits = tuple(IndexedHits(data.corpus, places, stage, chunks) for stage in replies)
-    return IndexSearch(replace(data, corpus=corpus), chunks, places, hits)
+    return ExistingIndexSearch(replace(data, corpus=corpus), chunks, places, hits)
 
 
 def _index_replies(
