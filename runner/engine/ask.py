@@ -134,7 +134,7 @@ class Asker:
             model = getattr(self._llm, "model", type(self._llm).__name__)
             log.warning(
                 "waiting for %d replies of %s, which another process requested. If that process is suspended "
-                "(Ctrl-Z), continue or end it; when it ends, this process sends the requests.",
+                "(Ctrl-Z), resume or end it; when it ends, this process sends the requests.",
                 n_missing,
                 model,
             )

@@ -172,7 +172,7 @@ class TestRace:
         found = load(folder)
         assert {cell.config["llm"]["model"] for cell in found.rank_cells("em")} == {"m90", "m85"}
         assert {cell.config["llm"]["model"] for cell in found.stopped} == {"m30", "m05"}
-        assert found.left_out(2) == "2 of 4 cells were stopped by the race, and are not part of this"
+        assert found.left_out(2) == "2 of 4 cells were stopped by the race, and are not included"
         for command in (["compare", str(folder)], ["effects", str(folder), "--metric", "em"], ["pareto", str(folder)]):
             assert main(command) == 0
             assert "stopped by the race" in capsys.readouterr().out.replace("\n", " "), command

@@ -129,7 +129,7 @@ class TestStop:
         (request,) = sweep_in(tmp_path).steered
         assert (request["action"], request["cell_id"]) == ("stop", cells["4"].cell_id)
         found = load(folder)
-        assert found.left_out(3) == "1 of 4 cells were stopped by the user, and are not part of this"
+        assert found.left_out(3) == "1 of 4 cells were stopped by the user, and are not included"
         assert analyse(["compare", str(folder)]) == 0
         assert "stopped by the user, not compared" in capsys.readouterr().out.replace("\n", " ")
         assert analyse(["report", str(folder)]) == 0

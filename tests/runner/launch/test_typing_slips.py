@@ -50,10 +50,10 @@ def test_bracket_depth_counts_the_deepest_nesting(text: str, depth: int) -> None
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["chunk.size=64,", "128"], "chunk.size=64, 128: separate values by commas without blanks: chunk.size=64,128"),
-        (["chunk.size=64", "128"], "commas without blanks: chunk.size=64,128"),
-        (["chunk.size=64", ",128", "256"], "commas without blanks: chunk.size=64,128,256"),
-        (["chunk.size=", "64"], "commas without blanks: chunk.size=64"),
+        (["chunk.size=64,", "128"], "chunk.size=64, 128: separate values by commas, without spaces: chunk.size=64,128"),
+        (["chunk.size=64", "128"], "commas, without spaces: chunk.size=64,128"),
+        (["chunk.size=64", ",128", "256"], "commas, without spaces: chunk.size=64,128,256"),
+        (["chunk.size=", "64"], "commas, without spaces: chunk.size=64"),
         (["help"], "'help' sets nothing, expected group=option or key=value"),
     ],
 )
@@ -71,7 +71,10 @@ def test_deletion_override_is_not_a_stray_word() -> None:
 @pytest.mark.parametrize(
     ("override", "expected"),
     [
-        ("chunk.size='64 128'", "chunk.size: got '64 128' (str), expected a whole number; several values have commas"),
+        (
+            "chunk.size='64 128'",
+            "chunk.size: got '64 128' (str), expected a whole number; separate several values by commas",
+        ),
         ("chunk.size=interval()", "; a grid takes no intervals: list the values, as in chunk.size=64,128"),
         ("chunk.size=1e26", "chunk.size: got 1e+26 (float), expected a whole number"),
         (f"chunk.size={10**26}", "expected a whole number of at most 9223372036854775807"),

@@ -143,7 +143,9 @@ def test_conversation_turns_use_their_own_compressed_pieces(tmp_path: Path) -> N
 def test_pieces_outside_their_passage_fail_the_stage(pieces: tuple[tuple[int, int], ...], tmp_path: Path) -> None:
     store = Store(tmp_path, "a run")
     (stage,) = stages_of(graph_with(store, Broken(1, pieces)), "prompt_pieces")
-    with pytest.raises((AssertionError, ComponentError), match=r"Broken.*expected ranges in order, without overlaps"):
+    with pytest.raises(
+        (AssertionError, ComponentError), match=r"Broken.*expected non-empty ranges in order, without overlaps"
+    ):
         run_all(store, stage)
 
 

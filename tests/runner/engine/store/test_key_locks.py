@@ -187,7 +187,7 @@ def test_stopped_holder_keeps_a_lock_on_paid_work(
         thread.start()
         assert not inside.wait(2 * LEASE_S)
         assert "making vectors" in caplog.text
-        assert "If that process was stopped (Ctrl-Z), continue or end it" in caplog.text
+        assert "If that process is suspended (Ctrl-Z), resume or end it" in caplog.text
         holder.send_signal(signal.SIGCONT)
         print(file=holder.stdin, flush=True)
         assert inside.wait(10)

@@ -85,7 +85,7 @@ def test_process_waiting_for_shared_numbers_names_their_file(
             found[0] += 1
     (record,) = caplog.records
     assert record.getMessage() == (
-        f"waiting for another process, which holds {path}. If it was stopped (Ctrl-Z), continue or end it."
+        f"waiting for another process, which holds {path}. If it is suspended (Ctrl-Z), resume or end it."
     )
     with SharedNumbers(path, 1).change() as found:
         assert found == [1]
