@@ -42,9 +42,6 @@ FIRST_WORDS_OF_TESTS = re.compile(
 )
 """Names with such a first word continue another name, hide their subject, or negate it."""
 
-TEST_NAMES = re.compile(r"^\s*(?:async def|def|class) ((?:test_|Test)\w+)", re.MULTILINE)
-ASSIGNED_CONSTANTS = re.compile(r"^\s*([A-Z_][A-Z0-9_]*(?:, [A-Z_][A-Z0-9_]*)*)(?: =|: )", re.MULTILINE)
-
 MAX_WORDS_OF_A_TEST = 12
 
 VERBS = (
@@ -95,12 +92,14 @@ class _Texts(NamedTuple):
     comments: list[tuple[str, str]]
     messages: list[tuple[str, str]]
     """Strings of several words, docstrings among them."""
+    constants: list[tuple[str, str]]
+    """The place and the name of every constant that is assigned."""
 
 
 @cache
 def _texts() -> _Texts:
     """Read each file once for all tests. Syntax trees are not kept, because they are large."""
-    texts = _Texts([], [], [])
+    texts = _Texts([], [], [], [])
     for file in sorted(file for package in PACKAGES for file in (REPOSITORY / package).rglob("*.py")):
         place, code = file.relative_to(REPOSITORY), file.read_text(encoding="utf-8")
         has_messages = not file.is_relative_to(REPOSITORY / "components" / "prompts")  # those are texts for models
@@ -110,11 +109,33 @@ def _texts() -> _Texts:
                 texts.documented.append((f"{place}: {name}", name, text))
             elif has_messages and isinstance(node, ast.Constant) and _is_message(node.value):
                 texts.messages.append((f"{place}:{node.lineno}", node.value))
+            elif _is_constant(node):
+                texts.constants.append((f"{place}:{node.lineno}", node.id))
         if "#" in code:
             for token in tokenize.generate_tokens(io.StringIO(code).readline):
                 if token.type == tokenize.COMMENT:
                     texts.comments.append((f"{place}:{token.start[0]}", token.string))
     return texts
+
+
+@cache
+def _names_in_tests() -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Return the place and the name of every test, and of every constant that tests assign."""
+    tests, constants = list[tuple[str, str]](), list[tuple[str, str]]()
+    for file in sorted((REPOSITORY / "tests").rglob("*.py")):
+        place = file.relative_to(REPOSITORY)
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if _is_constant(node):
+                constants.append((f"{place}:{node.lineno}", node.id))
+            elif (
+                isinstance(node, _Node) and not isinstance(node, ast.Module) and node.name.startswith(("test_", "Test"))
+            ):
+                tests.append((f"{place}: {node.name}", node.name))
+    return tests, constants
+
+
+def _is_constant(node: ast.AST) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id.isupper()
 
 
 def _is_message(value: object) -> TypeGuard[str]:
@@ -159,11 +180,7 @@ def test_docstring_that_begins_with_most_or_least_is_found(text: str) -> None:
 
 
 def test_names_of_tests_begin_with_a_subject() -> None:
-    named = [
-        (f"{file.relative_to(REPOSITORY)}: {name}", name)
-        for file in sorted((REPOSITORY / "tests").rglob("*.py"))
-        for name in TEST_NAMES.findall(file.read_text(encoding="utf-8"))
-    ]
+    named, _ = _names_in_tests()
     assert len(named) > 3_000
     assert [place for place, name in named if FIRST_WORDS_OF_TESTS.match(name)] == []
     assert [place for place, name in named if name.count("_") > MAX_WORDS_OF_A_TEST] == []
@@ -226,12 +243,8 @@ def test_other_forms_of_messages_are_found(text: str) -> None:
 
 
 def test_limits_are_named_max_or_min() -> None:
-    assigned = [
-        (f"{file.relative_to(REPOSITORY)}", name)
-        for file in sorted(file for folder in (*PACKAGES, "tests") for file in (REPOSITORY / folder).rglob("*.py"))
-        for line in ASSIGNED_CONSTANTS.findall(file.read_text(encoding="utf-8"))
-        for name in line.split(", ")
-    ]
+    _, in_tests = _names_in_tests()
+    assigned = [*_texts().constants, *in_tests]
     assert len(assigned) > 1_000
     assert [f"{place}: {name}" for place, name in assigned if SUPERLATIVES.search(name)] == []
 
