@@ -214,7 +214,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     tests = Path(__file__).parent
     if not config.option.fast or not collection_path.is_relative_to(tests):
         return None
-    return collection_path.relative_to(tests).as_posix().startswith((*LOADING, *WHOLE)) or None
+    return _is_slow(collection_path.relative_to(tests).as_posix()) or None
+
+
+def _is_slow(name: str) -> bool:
+    """Return True for the name of a folder, file or test below `tests` that `--fast` leaves out."""
+    return name.startswith((*LOADING, *WHOLE))
 
 
 def pytest_collection() -> None:
@@ -258,7 +263,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     an idle worker takes tests from the end of another worker's part.
     """
     if config.option.fast:
-        slow = [item for item in items if item.nodeid.removeprefix("tests/").startswith((*LOADING, *WHOLE))]
+        slow = [item for item in items if _is_slow(item.nodeid.removeprefix("tests/"))]
         config.hook.pytest_deselected(items=slow)
         items[:] = [item for item in items if item not in set(slow)]
     items.sort(key=lambda item: not item.nodeid.removeprefix("tests/").startswith(LOADING))
