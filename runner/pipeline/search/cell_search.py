@@ -100,7 +100,7 @@ def build_search(
 def build_index_search(
     cell: "Cell", data: DatasetStages, arm: ExistingIndexArm
 ) -> tuple[CorpusStages, CellSearchStages]:
-    """Return the stages that search an existing index, and those of the texts in which hits are located."""
+    """Return the stages of the texts in which hits are located, and the stages that search an existing index."""
     queries = build_search_queries(cell.expander, data)
     indexed = build_indexed_stages(arm, cell.retriever.depth, data, queries)
     rankings = [Ranking(hits, variant) for hits, variant in zip(indexed.rankings, queries, strict=True)]

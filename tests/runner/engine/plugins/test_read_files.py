@@ -63,7 +63,7 @@ class TestUncoveredReads:
 
     def run(self, place: Path, path: Path, extra: str = "") -> list[str]:
         write(place, "reading/code.py", f"{self.CODE}{extra}")
-        loading.take_uncovered_reads()  # those of other tests in this process
+        loading.take_uncovered_reads()  # reads by other tests in this process
         load_plugins(["reading"])
         importlib.import_module("reading.code").read(path)
         return loading.take_uncovered_reads()
