@@ -3,7 +3,8 @@
 News and filings are often reprinted. A retriever that finds a reprint of the gold document has found the evidence, but
 a metric that knows only the gold document counts a miss. A copy contains at least 80% of the characters of a gold unit
 (in runs of 10, ignoring whitespace). It also contains 80% of its numbers, so that two filled-in forms are not copies
-of each other.
+of each other. The copy of a passage contains them in the copied runs: the other text of its document says nothing about
+the passage. The copy of a document may have its date in another line.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.records import Documents, Evidence, Sample
-from components.text.shared_passages import SharedPassages, contained_number_share, segments
+from components.text.shared_passages import (
+    Segment,
+    SharedPassages,
+    contained_number_share,
+    copied_number_share,
+    segments,
+)
 
 MIN_OVERLAP = 0.8
 MIN_CHARACTERS = 50
@@ -83,14 +90,21 @@ def find_copies(samples: Sequence[Sample], documents: Documents) -> GoldCopies:
         if np.count_nonzero(enough) > MAX_COPIES:
             continue
         for copy in coverage.documents[enough].tolist():
-            is_other = copy != positions[unit[0]] and documents.ids[copy].startswith(prefix[unit])
-            if is_other and contained_number_share(text, documents.texts[copy]) >= MIN_OVERLAP:
+            if copy == positions[unit[0]] or not documents.ids[copy].startswith(prefix[unit]):
+                continue
+            pieces = list(segments(text, documents.texts[copy]))
+            if _number_share(unit, text, documents.texts[copy], pieces) >= MIN_OVERLAP:
                 first = unit[1] or 0
                 rows += [
                     (number, positions[unit[0]], first + piece.start, copy, piece.place, piece.length)
-                    for piece in segments(text, documents.texts[copy])
+                    for piece in pieces
                 ]
     return _columns(rows)
+
+
+def _number_share(unit: _Unit, text: str, document: str, pieces: Sequence[Segment]) -> float:
+    is_document = unit[1] is None
+    return contained_number_share(text, document) if is_document else copied_number_share(text, document, pieces)
 
 
 def _columns(rows: Sequence[tuple[int, ...]]) -> GoldCopies:

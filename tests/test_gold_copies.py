@@ -42,6 +42,18 @@ class TestCopies:
         documents = corpus(a=form.format(2021, 310, 12), b=form.format(2022, 355, 19), c=form.format(2021, 310, 12))
         assert copied(documents, sample(Evidence("a"))) == {"c"}
 
+    def test_number_elsewhere_in_a_document_does_not_make_a_passage_a_copy(self) -> None:
+        rule = "A licence for street trading in the harbour district is granted for {} months from the day of payment."
+        documents = corpus(
+            a=rule.format(18), b=f"Answers take 18 days.\n\n{rule.format(14)}", c=rule.format(18) + OTHER
+        )
+        assert copied(documents, sample(Evidence("a", 0, len(rule.format(18))))) == {"c"}
+
+    def test_copy_of_a_document_may_have_its_date_in_another_line(self) -> None:
+        report = "the council of the harbour district met and decided to build three new bridges over the river. " * 3
+        documents = corpus(a=f"On 25 July, {report}", b=f"{report}Published 25/7.", c=f"On 26 July, {report}")
+        assert copied(documents, sample(Evidence("a"))) == {"b"}
+
     def test_documents_containing_a_gold_passage_are_copies(self) -> None:
         start = len(OTHER)
         documents = corpus(a=OTHER + NEWS + OTHER[::-1], b=NEWS, c=OTHER)

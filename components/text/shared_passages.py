@@ -6,7 +6,7 @@ contain. A line break, a cut-off sentence or an edit therefore costs a few chara
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -178,6 +178,25 @@ def contained_number_share(passage: str, document: str) -> float:
     """Return the share of a passage's distinct numbers that a document contains; 1 for a passage without numbers."""
     numbers = set(_NUMBER.findall(passage))
     return len(numbers.intersection(_NUMBER.findall(document))) / len(numbers) if numbers else 1.0
+
+
+def copied_number_share(passage: str, document: str, pieces: Iterable[Segment]) -> float:
+    """Return the share of a passage's numbers that lie in its `pieces` and are the same numbers in the document; 1 for
+    a passage without numbers.
+
+    The document's other text does not count. 18 is not copied where the document has 14, 180 or 1.18 instead, even if
+    it has an 18 elsewhere.
+    """
+    numbers = [number.span() for number in _NUMBER.finditer(passage)]
+    in_document = {number.span() for number in _NUMBER.finditer(document)}
+    copied = {
+        (start, end)
+        for piece in pieces
+        for start, end in numbers
+        if piece.start <= start and end <= piece.start + piece.length
+        if (start - piece.start + piece.place, end - piece.start + piece.place) in in_document
+    }
+    return len(copied) / len(numbers) if numbers else 1.0
 
 
 class _Compact(NamedTuple):

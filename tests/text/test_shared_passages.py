@@ -1,6 +1,15 @@
 """Runs of characters that passages and documents share."""
 
-from components.text.shared_passages import RUN, Segment, SharedPassages, contained_number_share, segments
+import pytest
+
+from components.text.shared_passages import (
+    RUN,
+    Segment,
+    SharedPassages,
+    contained_number_share,
+    copied_number_share,
+    segments,
+)
 
 TEXT = "abcdefghijklmnopqrstuvwxyz0123456789"
 
@@ -69,6 +78,26 @@ def test_endless_repeats_are_compared_in_time() -> None:
     assert sum(segment.length for segment in found) == 3_000
 
 
-def test_share_of_repeated_numbers_is_computed() -> None:
+def test_share_of_contained_numbers_is_computed() -> None:
     assert contained_number_share("1,200 and 3.5 and 7", "7 1,200") == 2 / 3
     assert contained_number_share("none", "7") == 1.0
+
+
+@pytest.mark.parametrize(
+    ("document", "share"),
+    [
+        ("A licence is granted for 18 months and costs 1,200 crowns.", 1.0),
+        ("A  licence is\ngranted for 18 months and costs 1,200 crowns.", 1.0),
+        ("A licence is granted for 14 months and costs 1,200 crowns. Answers take 18 days.", 0.5),
+        ("A licence is granted for 180 months and costs 1,200 crowns.", 0.5),
+        ("A licence is granted for 18 months and costs 1,200.50 crowns.", 0.5),
+        ("Nothing else.", 0.0),
+    ],
+)
+def test_numbers_count_as_copied_only_inside_the_copied_text(document: str, share: float) -> None:
+    passage = "A licence is granted for 18 months and costs 1,200 crowns."
+    assert copied_number_share(passage, document, list(segments(passage, document))) == share
+
+
+def test_passage_without_numbers_has_all_numbers_copied() -> None:
+    assert copied_number_share("none", "7", []) == 1.0

@@ -8,7 +8,7 @@ from runner.engine.stage_run import Run
 from runner.pipeline.corpus.loaded_data import Samples
 
 
-class FoundCopies(Stage[GoldCopies], kind="gold_copies", version=2, work=Work.BENCHMARK):
+class FoundCopies(Stage[GoldCopies], kind="gold_copies", version=3, work=Work.BENCHMARK):
     """Copies and near-copies of the gold in the corpus."""
 
     codec = Columns(GoldCopies)
