@@ -71,6 +71,17 @@ def rarely_wrong(random: Generator, shape: tuple[int, ...]) -> NDArray[np.float6
     return (random.random(shape) < 0.98).astype(np.float64)
 
 
+def evenly_wrong(random: Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Return answers that are right in half of the cases."""
+    return (random.random(shape) < 0.5).astype(np.float64)
+
+
+def one_right(random: Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Return answers of which one cell's is right: with three or more cells, their joint differences are skewed."""
+    right = random.integers(shape[-1], size=(*shape[:-1], 1))
+    return (np.arange(shape[-1]) == right).astype(np.float64)
+
+
 def rare_failures(random: Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
     """Return scores whose first cell is a little better on 98 of 100 samples, and far worse on two, which data may
     lack.
@@ -108,6 +119,9 @@ SETTINGS = (
     Setting("unequal clusters", normal, 20, is_unequal=True),
     Setting("unequal clusters, oppositely skewed", oppositely_skewed, 20, is_unequal=True),
     Setting("binary, .98", rarely_wrong, 100),
+    Setting("binary, .5", evenly_wrong, 25),
+    Setting("binary, one cell right", one_right, 25),
+    Setting("binary, one cell right", one_right, 100),
 )
 
 FEW_DIFFERING = tuple(

@@ -100,7 +100,7 @@ def within_standard_error(cells: Contributions) -> NDArray[np.bool_]:
 
 def _measures(cells: Contributions, n_resamples: int, n_redrawn: int, seed: int) -> list[BestMeasure]:
     by_sign_changes = _SignChanges(cells, n_resamples, seed)
-    if not chance.can_be_studentized(cells):
+    if not chance.can_be_skewed(cells):
         return [by_sign_changes]
     return [by_sign_changes, _Redraws(cells, n_redrawn, seed)]
 

@@ -2,7 +2,9 @@
 
 Sign changes swap the two cells in a random half of the clusters, and divide each drawn difference by its own standard
 error. This is exact if the cells are interchangeable, however few or unequal the clusters are. It is wrong if the
-differences are skewed: the two cells are then equal on average, but not interchangeable.
+differences are skewed: the two cells are then equal on average, but not interchangeable. Wins and losses of one size
+(`Contributions.are_wins_or_losses`) cannot be skewed if both are equally probable, so for them sign changes alone give
+the p-value. It is that of McNemar's exact test.
 
 A studentized bootstrap draws clusters with replacement, and divides each drawn difference by its own standard error. It
 follows the skewness of the differences. If two cells differ in few clusters, the bootstrap draws only from these, so
@@ -37,6 +39,12 @@ _NEGLIGIBLE = 0.1
 _TIMES_AS_FAR = 2.0
 """Assumed extent of a tail that the data lack, as a multiple of the observed differences."""
 
+_MIN_SPREAD = 1 / 4
+"""Smallest standard error of a bootstrap draw, as a share of the standard error of the data. A draw that misses the
+only outlier may have no spread at all. Its size is then 4, which the data exceed with a single outlier only if at
+least five were expected: the probability of at most one is then 0.04, however far the outliers are.
+"""
+
 _NO_SPREAD = 1e-6
 """Share of the sum of squares below which a remainder may be a rounding error."""
 
@@ -44,6 +52,11 @@ _NO_SPREAD = 1e-6
 def can_be_studentized(cells: Contributions) -> bool:
     """Return True if the bootstrap applies: standard errors are known, and the clusters are few enough to need it."""
     return cells.has_spread and cells.n_clusters <= _MAX_STUDENTIZED_CLUSTERS
+
+
+def can_be_skewed(cells: Contributions) -> bool:
+    """Return True if the bootstrap applies, and equally good cells may have skewed differences."""
+    return can_be_studentized(cells) and not cells.are_wins_or_losses
 
 
 def standard_errors(differences: Contributions) -> NDArray[np.float64]:
@@ -174,8 +187,7 @@ def _heavier_tail(
     `centred` float64[:, n] are the contributions from which they were drawn.
     """
     gains[np.abs(gains) <= TOLERANCE * np.abs(centred).sum(axis=0)] = 0.0
-    variances = squares - gains**2 / n_clusters
-    variances[variances <= TOLERANCE * squares] = 0.0  # a variance that cancels leaves a rounding error
+    variances = np.maximum(squares - gains**2 / n_clusters, _MIN_SPREAD**2 * (centred**2).sum(axis=0))
     # A long tail raises the standard error with the gain, so gains against it are larger in standard errors.
     against_tail = np.where((centred**3).sum(axis=0) > 0.0, -gains, gains)
     one_sided = np.where(against_tail > 0.0, scale_sizes(np.sqrt(variances), against_tail), 0.0)

@@ -64,6 +64,9 @@ class Contributions:
     `shares` float64[n_clusters] are the weights of the clusters, which add up to 1. `n_lone_strata` counts the strata
     of a single cluster. They show no spread, so the variance leaves them out. `bound` float64[n_cells] is the largest
     possible difference between two values of a cluster: 1 if scores are all 0 or 1, else infinite.
+
+    `are_wins_or_losses` means that any two cells differ by 0 or by one fixed size in each cluster: scores are all 0 or
+    1, and each cluster is one sample of a single stratum.
     """
 
     values: NDArray[np.float64]
@@ -73,6 +76,7 @@ class Contributions:
     df: int
     n_lone_strata: int
     bound: NDArray[np.float64]
+    are_wins_or_losses: bool = False
 
     @property
     def n_clusters(self) -> int:
@@ -113,7 +117,8 @@ class Contributions:
         centred[np.abs(centred) <= noise] = 0.0
         values[np.abs(values) <= _ROUNDING * (np.abs(self.values) @ sizes)] = 0.0
         bounds = np.where(sizes > 0.0, self.bound[:, np.newaxis], 0.0) * sizes
-        return replace(self, values=values, total=total, centred=centred, bound=bounds.sum(axis=0) / 2)
+        bound = bounds.sum(axis=0) / 2
+        return replace(self, values=values, total=total, centred=centred, bound=bound, are_wins_or_losses=False)
 
     def subtract_cell(self, cell: int, others: Sequence[int] | NDArray[np.int64]) -> "Contributions":
         """Return the contributions to the differences between `others` and one cell. Differences from rounding are set
@@ -163,7 +168,11 @@ def contributions(scores: SampleScores) -> Contributions:
             centred += own_centred * np.sqrt(n / (n - 1)) / len(strata)
     # A cluster with samples in several strata counts once.
     df = min(len(ids) - 1, sum(n - 1 for n in n_clusters))
-    return Contributions(values, total, centred, all_shares, df, n_clusters.count(1), _bound(scores))
+    bound = _bound(scores)
+    are_wins_or_losses = len(ids) == scores.n_samples and len(strata) == 1 and bool(np.isfinite(bound).all())
+    return Contributions(
+        values, total, centred, all_shares, df, n_clusters.count(1), bound, are_wins_or_losses=are_wins_or_losses
+    )
 
 
 def _bound(scores: SampleScores) -> NDArray[np.float64]:

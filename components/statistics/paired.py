@@ -48,7 +48,8 @@ class PairedTest:
 
     The interval is the difference plus and minus the size that chance exceeds with probability 1 - `confidence`, in
     standard errors, by the same resamples. It is at least as wide as Student's interval, and contains 0 if no p-value
-    could exclude 0. Fewer than `MIN_CLUSTERS` clusters give no interval.
+    could exclude 0. Wins and losses (`Contributions.are_wins_or_losses`) have an interval of their own, which contains
+    0 if p is above 1 - `confidence`. Fewer than `MIN_CLUSTERS` clusters give no interval.
     Source: Phipson & Smyth 2010, "Permutation P-values Should Never Be Zero"; the sources of `chance`.
     """
 
@@ -70,7 +71,7 @@ class PairedTest:
             chance.errors_as_one_stratum(differences), errors, where=errors > 0.0, out=np.ones(len(errors))
         )
         by_chance = [swapped * as_one]
-        if chance.can_be_studentized(differences):
+        if chance.can_be_skewed(differences):
             draws = list(draw_counts(differences.n_clusters, self.n_resamples, self.seed))
             redrawn = chance.resample_clusters(differences, draws)
             p = np.maximum(p, _p(chance.distances(differences), redrawn))
@@ -79,13 +80,15 @@ class PairedTest:
         p = np.maximum(p, floors)
         with np.errstate(invalid="ignore"):  # a difference that is equal everywhere is exact
             widths = np.where(errors == 0.0, 0.0, errors * _critical(by_chance, 1 - self.confidence, differences))
+        low, high = differences.values - widths, differences.values + widths
+        if differences.are_wins_or_losses:
+            low, high = _adjusted_intervals(differences, critical_value(max(1, differences.df), 1 - self.confidence))
         # An interval holds 0 where no p-value could exclude it.
-        widths = np.where(floors > 1 - self.confidence, np.maximum(widths, np.abs(differences.values)), widths)
+        holds_zero = (p if differences.are_wins_or_losses else floors) > 1 - self.confidence
+        low, high = np.where(holds_zero, np.minimum(low, 0.0), low), np.where(holds_zero, np.maximum(high, 0.0), high)
         needed = np.where(floors > level, np.inf, _critical(by_chance, level, differences))
         return [
-            _comparison(
-                differences, scores.n_samples, i, float(p[i]), float(errors[i]), float(widths[i]), float(needed[i])
-            )
+            _comparison(differences, scores.n_samples, i, float(p[i]), float(errors[i]), (low[i], high[i]), needed[i])
             for i in range(n_others)
         ]
 
@@ -120,12 +123,36 @@ def _critical(by_chance: list[NDArray[np.float64]], level: float, differences: C
     return largest * (1 + TOLERANCE)  # a difference equal to a draw does not exceed it, as in `_p`
 
 
+def _adjusted_intervals(differences: Contributions, critical: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return both ends, float64[n] each, of intervals for differences in wins and losses, from -1 to 1.
+
+    One win and one loss are added to the data. Without them, an interval would be too narrow if nearly all samples are
+    wins, and would have no width if all are. Cells that differ nowhere keep an interval without width.
+    Source: Bonett & Price 2012, "Adjusted Wald Confidence Interval for a Difference of Binomial Proportions Based on
+    Paired Data", Journal of Educational and Behavioral Statistics 37(4). We use Student's t, which is a little wider
+    than the normal distribution of the source.
+    """
+    wins, losses = (differences.total > 0.0).sum(axis=0), (differences.total < 0.0).sum(axis=0)
+    n = differences.n_clusters + 2
+    centre, disagreement = (wins - losses) / n, (wins + losses + 2) / n
+    widths = np.where(wins + losses > 0, critical * np.sqrt((disagreement - centre**2) / n), 0.0)
+    return np.maximum(-1.0, centre - widths), np.minimum(1.0, centre + widths)
+
+
 def _comparison(
-    differences: Contributions, n: int, i: int, p: float, error: float, width: float, critical: float
+    differences: Contributions,
+    n: int,
+    i: int,
+    p: float,
+    error: float,
+    interval: tuple[np.float64, np.float64],
+    critical: np.float64,
 ) -> Comparison:
     difference, n_effective = float(differences.values[i]), differences.n_effective
     if not differences.has_spread:
         return Comparison(n, differences.n_clusters, difference, p=p, n_effective=n_effective)
-    has_enough_clusters = differences.n_clusters >= MIN_CLUSTERS and np.isfinite(width)
-    low, high = (difference - width, difference + width) if has_enough_clusters else (None, None)
-    return Comparison(n, differences.n_clusters, difference, low, high, p, error, differences.df, critical, n_effective)
+    low, high = map(float, interval)
+    ends = (low, high) if differences.n_clusters >= MIN_CLUSTERS and np.isfinite(high - low) else (None, None)
+    return Comparison(
+        n, differences.n_clusters, difference, *ends, p, error, differences.df, float(critical), n_effective
+    )

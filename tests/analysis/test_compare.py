@@ -151,13 +151,15 @@ class TestFamily:
         )
 
     def test_right_or_wrong_scores_increase_the_detectable_difference(self, tmp_path: Path) -> None:
-        """Scores of 0.0001 in place of 0 are not right-or-wrong answers, so this variance does not apply."""
+        """Scores of 0.0001 in place of 0 are not right-or-wrong answers, so this variance does not apply. Groups of two
+        samples have the same test for both.
+        """
         sizes = []
         for wrong in (0.0, 0.0001):
             scores = np.ones((2, 40))
             scores[0, :2] = scores[1, 2:5] = wrong
             same = {name: (getattr(tiny_sweep.CELLS[0], name) * 5)[:40] for name in ("subsets", "topics", "tasks")}
-            each = {"ids": [f"s{i}" for i in range(40)], "documents": [[f"d{i}"] for i in range(40)]}
+            each = {"ids": [f"s{i}" for i in range(40)], "documents": [[f"d{i // 2}"] for i in range(40)]}
             cells = [
                 replace(cell, rouge_l=own.tolist(), **same, **each)
                 for cell, own in zip(tiny_sweep.CELLS[:2], scores, strict=True)

@@ -6,7 +6,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from components.statistics import Comparison, PairedTest, chance, contributions
+from components.statistics import Comparison, PairedTest, best_cells, chance, contributions
 from tests.statistics.cells import scores_of
 
 TEST = PairedTest()
@@ -32,6 +32,70 @@ def test_documented_group_numbers_equal_the_smallest_significant_ones() -> None:
         for n_groups, is_right_or_wrong in zip(stated, (False, True), strict=True):
             found = [TEST.smallest_p(n, n, is_right_or_wrong=is_right_or_wrong) for n in (n_groups - 1, n_groups)]
             assert found[0] > 0.05 / n_others >= found[1]
+
+
+def wins_and_losses(n_wins: int, n_losses: int, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return right-or-wrong scores of a baseline and of a cell that wins and loses against it."""
+    order = np.arange(n)
+    lost = (order >= n_wins) & (order < n_wins + n_losses)
+    return lost.astype(np.float64), (order < n_wins).astype(np.float64)
+
+
+class TestRightOrWrong:
+    @pytest.mark.parametrize(("n_wins", "n_losses"), [(11, 1), (12, 3), (24, 0), (5, 0), (20, 1), (7, 5), (3, 14)])
+    def test_p_value_is_that_of_the_exact_mcnemar_test(self, n_wins: int, n_losses: int) -> None:
+        scores = scores_of(wins_and_losses(n_wins, n_losses, 25), np.arange(25))
+        (found,) = TEST.compare(scores, 0.05)
+        best = best_cells(scores, larger_is_better=True, alpha=0.05, n_resamples=TEST.n_resamples, seed=0)
+        exact = stats.binomtest(n_wins, n_wins + n_losses).pvalue
+        error = 4 * np.sqrt(exact * (1 - exact) / TEST.n_resamples) + 1 / TEST.n_resamples
+        assert found.p == pytest.approx(exact, abs=error)
+        assert best.p.min() == pytest.approx(exact, abs=error)
+
+    @pytest.mark.parametrize(("n_wins", "n_losses"), [(11, 1), (12, 3), (24, 0), (25, 0), (5, 0), (7, 5), (0, 9)])
+    def test_interval_holds_zero_exactly_if_the_test_does(self, n_wins: int, n_losses: int) -> None:
+        found = compare_wins(n_wins, n_losses)
+        assert found.low is not None
+        assert found.high is not None
+        assert found.p is not None
+        assert (found.low <= 0 <= found.high) == (found.p > 0.05)
+        assert -1 <= found.low < (n_wins - n_losses) / 25 <= found.high <= 1
+
+    def test_interval_after_only_wins_has_a_width(self) -> None:
+        found = compare_wins(25, 0)
+        assert (found.low, found.high) == (pytest.approx(0.78, abs=0.02), 1.0)
+
+    def test_interval_of_cells_that_agree_everywhere_has_no_width(self) -> None:
+        found = compare_wins(0, 0)
+        assert (found.low, found.high, found.p) == (0.0, 0.0, 1.0)
+
+    @pytest.mark.parametrize(("wins", "losses"), [(0.9, 0.02), (0.4, 0.05), (0.3, 0.3)])
+    def test_interval_covers_the_true_difference(self, wins: float, losses: float) -> None:
+        random = np.random.default_rng(5)
+        draws = random.choice([1.0, -1.0, 0.0], p=[wins, losses, 1 - wins - losses], size=(25, 300))
+        test = PairedTest(n_resamples=99)
+        n_covered = 0
+        for draw in draws.T:
+            (found,) = test.compare(scores_of([(draw < 0) * 1.0, (draw > 0) * 1.0], np.arange(25)), 0.05)
+            assert found.low is not None
+            assert found.high is not None
+            n_covered += found.low <= wins - losses <= found.high
+        assert n_covered >= stats.binom.ppf(0.005, 300, 0.95)
+
+
+def compare_wins(n_wins: int, n_losses: int) -> Comparison:
+    (found,) = TEST.compare(scores_of(wins_and_losses(n_wins, n_losses, 25), np.arange(25)), 0.05)
+    return found
+
+
+def test_single_outlier_does_not_hide_a_large_difference() -> None:
+    """Resamples that miss the outlier have no spread. They counted as infinitely far, with p = 0.6."""
+    values = np.array([-1.0] * 22 + [-0.98, -0.97, 0.5])
+    found = compare(values, np.arange(25))
+    assert found.p is not None
+    assert found.high is not None
+    assert found.p < 0.01
+    assert found.high < -0.5
 
 
 class TestP:
