@@ -6,14 +6,15 @@ All errors are DataError. `source` says where the data came from, for the error 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import PurePosixPath
-from unicodedata import normalize
 
-from components.datasets.file_content import OFFICE_SUFFIXES
+from components.datasets.missing_documents import MissingDocuments
 from components.datasets.subsampling import limit_documents, limit_samples
 from components.errors import DataError
 from components.records import MAX_GRADE, Benchmark, Documents, Evidence, Sample
 from components.subsets import AVERAGE, GROUPINGS, MACRO, OVERALL
+
+_N_NAMED = 3
+"""Empty documents that the notes name."""
 
 _LIST_AS_TEXT = re.compile(r"""\s*\[\s*(["']).*\1\s*\]\s*""", re.DOTALL)
 """A list that a program wrote as a single string: "['1932', 'in 1932']"."""
@@ -55,11 +56,14 @@ def assemble(
     check_texts(remaining, documents_source or source)
     check_samples(remaining, samples, source, references_required=references_required)
     distinct = {(each.subset, each.question, each.references, each.history) for each in samples}
-    counts = {
+    counts: dict[str, int | str] = {
         "n_documents": len(remaining),
         "n_empty_documents": len(documents) - len(remaining),
         "n_samples_read": len(samples),
     }
+    if empty := [an_id for an_id, text in zip(documents.ids, documents.texts, strict=True) if not text.strip()]:
+        more = f" and {len(empty) - _N_NAMED} more" if len(empty) > _N_NAMED else ""
+        counts["empty_documents"] = ", ".join(sorted(empty)[:_N_NAMED]) + more
     if not references_required:
         counts["n_samples_without_reference"] = sum(not sample.references for sample in samples)
     if n_repeated := len(samples) - len(distinct):
@@ -120,28 +124,18 @@ def require_gold_in_corpus(benchmark: Benchmark, source: str, not_read: str = ""
 
     `not_read` describes the files of the corpus that were not read; "" for none.
     """
-    ids = benchmark.documents.ids
-    known, by_stem = set(ids), {_stem(an_id): an_id for an_id in reversed(ids)}
-    composed = {normalize("NFC", an_id) for an_id in ids}
-    left_out = f" Files that were not read: {not_read}." if not_read else ""
+    known = set(benchmark.documents.ids)
+    wording = MissingDocuments(benchmark.documents.ids, not_read)
 
     def problem(sample: Sample, unit: Evidence) -> str:
-        alike = by_stem.get(_stem(unit.document_id))
-        hint = f"did you mean {alike}?" if alike else f"its ids are like {ids[0]!r}."
-        if normalize("NFC", unit.document_id) in composed:
-            hint = "the corpus has an id that looks the same, in another Unicode normalization form (NFC or NFD)."
         if not unit.document_id.strip():
             return (
                 f"{source}: the gold of sample {sample.id!r} has a blank document id (an empty field of a table?). "
                 'Omit gold that you do not know, and write "answerable": false if no document has the answer.'
             )
-        suffix = PurePosixPath(unit.document_id.lower()).suffix
-        remedy = "Correct the id, or add the document."
-        if suffix in OFFICE_SUFFIXES and suffix in not_read:
-            hint, remedy = f"the chosen parser does not read {suffix}.", "Add parser=office, which reads them."
         return (
             f"{source}: the gold of sample {sample.id!r} is not in the corpus, which has no document "
-            f"{unit.document_id!r} with text; {hint}{left_out} {remedy}"
+            f"{wording.describe(unit.document_id)}"
         )
 
     if lost := [problem(sample, unit) for sample, unit in _units(benchmark.samples) if unit.document_id not in known]:
@@ -159,11 +153,6 @@ def require_some_gold_in_corpus(benchmark: Benchmark, source: str, remedy: str) 
             f"{source}: the gold belongs to another corpus: none of its {len(named)} documents, such as "
             f"{min(named)!r}, is in this corpus, whose ids are like {benchmark.documents.ids[0]!r}. {remedy}"
         )
-
-
-def _stem(document_id: str) -> str:
-    """Return an id in lower case, without folders and extension."""
-    return PurePosixPath(document_id.lower()).stem
 
 
 def _sort_and_drop_empty(documents: Documents) -> Documents:

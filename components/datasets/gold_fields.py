@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from components.datasets.json_fields import Record, as_list, as_record, required_id, required_text
+from components.datasets.missing_documents import MissingDocuments
 from components.errors import DataError
 from components.limits import expected_one_of
 from components.records import Evidence
@@ -13,9 +14,15 @@ from components.text.normalize import drop_word_breaks, is_word_character
 
 _FIELDS = ("document", "quote", "start", "end", "grade")
 _N_SHOWN = 60
+_MAX_COMPARED = 20_000
+"""Maximum number of characters in which we look for the nearest text: hundreds of quotes may be wrong."""
+_MIN_ALIKE = 70
+"""Least similarity, in percent, of a text that a message shows."""
 
 
-def read_gold(record: Record, texts: Mapping[str, str], location: str) -> list[list[Evidence]]:
+def read_gold(
+    record: Record, texts: Mapping[str, str], missing: MissingDocuments, location: str
+) -> list[list[Evidence]]:
     """Read `gold` and `gold_any` as sets of alternatives: a question needs one unit of every set.
 
     `gold` is a unit or a list. Each entry of the list is needed. An entry that is itself a list is a set of
@@ -27,8 +34,9 @@ def read_gold(record: Record, texts: Mapping[str, str], location: str) -> list[l
     - "start" and "end": characters, end exclusive. If a quote is given too, both must agree;
     - "grade": the grade of relevance, 1 or more.
 
-    `texts` are the documents' texts by id. Return [] for a question that lacks both fields. Raises DataError for units
-    of another form, unknown documents, and quotes that are not in the document.
+    `texts` are the documents' texts by id, and `missing` words the error for other ids. Return [] for a question that
+    lacks both fields. Raises DataError for units of another form, quotes from unknown documents, and quotes that are
+    not in the document.
     """
     sets = [entry if isinstance(entry, list) else [entry] for entry in _entries(record, "gold", location)]
     if any_of := _entries(record, "gold_any", location):
@@ -37,7 +45,7 @@ def read_gold(record: Record, texts: Mapping[str, str], location: str) -> list[l
         raise DataError(
             f"{location}, field 'gold': got an empty list of alternatives. Name at least one document in it."
         )
-    return [[_unit(unit, texts, location) for unit in alternatives] for alternatives in sets]
+    return [[_unit(unit, texts, missing, location) for unit in alternatives] for alternatives in sets]
 
 
 def join_units(sets: Iterable[Sequence[Evidence]]) -> tuple[Evidence, ...]:
@@ -60,7 +68,7 @@ def _entries(record: Record, name: str, location: str) -> list[object]:
     )
 
 
-def _unit(unit: object, texts: Mapping[str, str], location: str) -> Evidence:
+def _unit(unit: object, texts: Mapping[str, str], missing: MissingDocuments, location: str) -> Evidence:
     if isinstance(unit, str) or _is_number(unit):
         return Evidence(str(unit))
     record = as_record(unit, f"{location}, field 'gold'")
@@ -75,7 +83,13 @@ def _unit(unit: object, texts: Mapping[str, str], location: str) -> Evidence:
         quote = required_text(record, "quote", location)
         if not quote.strip():
             raise DataError(f"{location}, field 'quote': is blank. Leave it out for the whole document.")
-        start, end = _locate_quote(quote, document_id, start, end, texts.get(document_id), location)
+        text = texts.get(document_id)
+        if text is None:
+            raise DataError(
+                f"{location}: the document of the quote {quote[:_N_SHOWN]!r} is not in the corpus, which has no "
+                f"document {missing.describe(document_id)}"
+            )
+        start, end = _locate_quote(quote, document_id, start, end, text, location)
     return Evidence(document_id, start, end, 1 if grade is None else grade)
 
 
@@ -92,7 +106,7 @@ def _is_number(value: object) -> bool:
 
 
 def _locate_quote(
-    quote: str, document_id: str, start: int | None, end: int | None, text: str | None, location: str
+    quote: str, document_id: str, start: int | None, end: int | None, text: str, location: str
 ) -> tuple[int, int]:
     """Return the span of the quote in its document, ignoring whitespace. Given offsets select one of its occurrences.
 
@@ -107,10 +121,10 @@ def _locate_quote(
         return _match_offsets(quote, document_id, (start, end), spans, location)
     if len(spans) != 1:
         instead = "give start and end" if start is None and end is None else "leave the quote out"
-        what = "is not in the corpus" if text is None else f"contains it {len(spans)} times"
-        if not spans and text and (letters := _normalize_letters(quote)) and letters in _normalize_letters(text):
+        what = f"contains it {len(spans)} times"
+        if not spans and (letters := _normalize_letters(quote)) and letters in _normalize_letters(text):
             what += ", but has the same words with different punctuation, case or Unicode characters"
-        remedy = "Make it longer" if spans else "Copy it from the text as rag-grid read it"
+        remedy = "Make it longer" if spans else f"Copy it from the text as rag-grid read it{_nearest(quote, text)}"
         raise DataError(
             f"{location}: the quote {quote[:_N_SHOWN]!r} is from document {document_id!r}, which {what}, expected a "
             f"document of the corpus that contains the quote once. {remedy}, or {instead}."
@@ -118,9 +132,19 @@ def _locate_quote(
     return spans[0]
 
 
-def _find_words(patterns: Iterable[str], text: str | None) -> list[tuple[int, int]]:
+def _nearest(quote: str, text: str) -> str:
+    """Return the part of a text that is most like a quote, for a message; "" if nothing is alike."""
+    from rapidfuzz.fuzz import partial_ratio_alignment
+
+    if max(len(quote), len(text)) > _MAX_COMPARED:
+        return ""
+    place = partial_ratio_alignment(quote, text, score_cutoff=_MIN_ALIKE)
+    return f" (nearest: {text[place.dest_start : place.dest_end]!r})" if place and place.dest_end else ""
+
+
+def _find_words(patterns: Iterable[str], text: str) -> list[tuple[int, int]]:
     expression = r"\s+".join(patterns)
-    return [match.span() for match in re.finditer(expression, text or "")] if expression else []
+    return [match.span() for match in re.finditer(expression, text)] if expression else []
 
 
 def _pattern_of_copied(word: str) -> str:

@@ -94,7 +94,8 @@ class Jsonl:
 
         Raises DataError for errors in the questions, and for gold that is not in the corpus.
         """
-        questions = read_samples(Path(self.samples), TextsById(documents.ids, documents.texts))
+        not_read = str(counts.get("files_of_other_kinds", ""))
+        questions = read_samples(Path(self.samples), TextsById(documents.ids, documents.texts), not_read)
         if not self.documents and not questions.passages:
             raise DataError(
                 f"{self.samples}: dataset.documents is empty, and no question has passages, expected "
@@ -111,5 +112,5 @@ class Jsonl:
             references_required=False,
             documents_source="" if questions.passages else self.documents,
         )
-        require_gold_in_corpus(benchmark, self.samples, str(counts.get("files_of_other_kinds", "")))
+        require_gold_in_corpus(benchmark, self.samples, not_read)
         return limit_and_count(benchmark, self.limit, self.limit_seed, self.max_documents)

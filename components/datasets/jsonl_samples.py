@@ -18,6 +18,7 @@ from components.datasets.json_fields import (
     required_id,
     required_text,
 )
+from components.datasets.missing_documents import MissingDocuments
 from components.errors import DataError, read_each
 from components.limits import closest_name, expected_one_of
 from components.records import Documents, Evidence, Kind, Sample, Turn
@@ -47,8 +48,9 @@ class OwnSamples:
     passages: Documents
 
 
-def read_samples(file: Path, texts: Mapping[str, str]) -> OwnSamples:
-    """Read all lines. `texts` are the documents' texts by id, in which quotes are located.
+def read_samples(file: Path, texts: Mapping[str, str], not_read: str = "") -> OwnSamples:
+    """Read all lines. `texts` are the documents' texts by id, in which quotes are located. `not_read` describes files
+    that were not read, for errors; "" for none.
 
     A sample has `id` and `question`. It may have
 
@@ -73,7 +75,8 @@ def read_samples(file: Path, texts: Mapping[str, str]) -> OwnSamples:
         for field, field_slugs in (("subset", path_slugs), ("topic", make_slugs), ("task", make_slugs))
     }
     reader = GivenPassages(texts)
-    samples = read_each(lambda line: _sample(line[1], slugs, texts, reader, line[0]), lines)
+    missing = MissingDocuments(texts, not_read)
+    samples = read_each(lambda line: _sample(line[1], slugs, texts, missing, reader, line[0]), lines)
     labels = {slug: name for field_slugs in slugs.values() for name, slug in field_slugs.items() if slug != name}
     counts: dict[str, int | float | str] = {
         "n_fields_left_aside": len(ignored),
@@ -112,6 +115,7 @@ def _sample(
     record: Record,
     slugs: Mapping[str, Mapping[str, str]],
     texts: Mapping[str, str],
+    missing: MissingDocuments,
     reader: GivenPassages,
     location: str,
 ) -> Sample:
@@ -120,7 +124,7 @@ def _sample(
     slug = {
         field: field_location.get(optional_text(record, field, location)) for field, field_location in slugs.items()
     }
-    gold = read_gold(record, texts, location)
+    gold = read_gold(record, texts, missing, location)
     references, answer_parts = read_answers(record, location)
     passages, relevant = reader.read(record, location)
     named = {unit.document_id for alternatives in gold for unit in alternatives}

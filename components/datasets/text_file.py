@@ -18,11 +18,12 @@ _CLOSINGS = (_FENCE, "...")
 class FrontMatter(NamedTuple):
     """Front matter: its `facts` by name, as strings, and its number of lines with both fences.
 
-    Lists of strings are joined by commas.
+    Lists of strings are joined by commas. `is_invalid` means that the lines between the fences are not YAML.
     """
 
     facts: Mapping[str, str]
     n_lines: int
+    is_invalid: bool = False
 
 
 def read_text(file: Path, options: ReadingOptions) -> FileContent:
@@ -51,14 +52,15 @@ def read_markdown(file: Path, options: ReadingOptions) -> FileContent:
     text = "\n".join(lines[matter.n_lines :])
     if matter.n_lines:
         text = text.lstrip("\n")
-    return FileContent([FileEntry("", matter.facts.get("title") or file.stem, text, facts)])
+    counts = {"n_files_with_invalid_front_matter": 1} if matter.is_invalid else {}
+    return FileContent([FileEntry("", matter.facts.get("title") or file.stem, text, facts)], counts)
 
 
 def front_matter(lines: list[str]) -> FrontMatter:
     """Return the YAML between a first line "---" and the next "---" or "..." within 500 lines.
 
-    Anything but a mapping is ordinary text below a rule. Nested values are skipped, except lists of plain
-    values.
+    Anything but a mapping is ordinary text below a rule, and so are lines that are not YAML. Nested values are skipped,
+    except lists of plain values.
     """
     nothing = FrontMatter({}, 0)
     if not lines or lines[0].rstrip() != _FENCE:
@@ -68,7 +70,7 @@ def front_matter(lines: list[str]) -> FrontMatter:
         # The base loader makes strings, lists and mappings only: a date stays as it is written.
         value = yaml.BaseLoader("\n".join(lines[1:end])).get_single_data() if end else None
     except (yaml.YAMLError, RecursionError):
-        return nothing
+        return FrontMatter({}, 0, is_invalid=True)
     if not isinstance(value, dict):
         return nothing
     return FrontMatter({str(name): fact for name, entry in value.items() if (fact := _as_text(entry))}, end + 1)

@@ -152,7 +152,16 @@ def _comparison(
     if not differences.has_spread:
         return Comparison(n, differences.n_clusters, difference, p=p, n_effective=n_effective)
     low, high = map(float, interval)
-    ends = (low, high) if differences.n_clusters >= MIN_CLUSTERS and np.isfinite(high - low) else (None, None)
+    has_interval = differences.n_clusters >= MIN_CLUSTERS and np.isfinite(high - low)
     return Comparison(
-        n, differences.n_clusters, difference, *ends, p, error, differences.df, float(critical), n_effective
+        n,
+        differences.n_clusters,
+        difference,
+        low if has_interval else None,
+        high if has_interval else None,
+        p,
+        error,
+        differences.df,
+        float(critical),
+        n_effective,
     )

@@ -193,6 +193,10 @@ _NOT_FOUND = {
 """Names for what the documents do not contain."""
 
 _INCOMPLETE = {
+    "n_files_with_invalid_front_matter": (
+        "file with front matter that is not YAML and became text",
+        "files with front matter that is not YAML and became text",
+    ),
     "n_split_files_cut_off": ("truncated split file", "truncated split files"),
     "n_gold_passages_missing": ("question without its gold passages", "questions without their gold passages"),
     "n_gold_texts_missing": ("missing gold text", "missing gold texts"),

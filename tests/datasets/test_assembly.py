@@ -32,10 +32,17 @@ def test_references_that_look_like_lists_are_counted() -> None:
     assert assembled(DOCUMENTS, *samples).notes["n_references_like_lists"] == 2
 
 
-def test_empty_documents_are_left_out_and_counted() -> None:
+def test_empty_documents_are_left_out_counted_and_named() -> None:
     benchmark = assembled(Documents(["a", "b", "c"], [""] * 3, ["甲甲甲", "", " \u3000\n"]))
     assert list(benchmark.documents.ids) == ["a"]
     assert benchmark.notes["n_empty_documents"] == 2
+    assert benchmark.notes["empty_documents"] == "b, c"
+
+
+def test_only_three_of_many_empty_documents_are_named() -> None:
+    ids = ["e", "d", "c", "b", "a"]
+    benchmark = assembled(Documents(ids, [""] * 5, ["", "", "", "", "甲甲甲"]))
+    assert benchmark.notes["empty_documents"] == "b, c, d and 1 more"
 
 
 @pytest.mark.parametrize("texts", [[], [" ", ""]])

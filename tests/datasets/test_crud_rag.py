@@ -163,7 +163,7 @@ class TestGold:
         benchmark = CrudRag(str(write(tmp_path, {**SPLIT, "questanswer_2docs": [item]}))).load()
         assert benchmark.notes["n_gold_texts_missing"] == 1
         assert data_losses(benchmark.notes) == {
-            "left out": "1 empty document, 1 merged duplicate document",
+            "left out": "1 empty document (part_2:000002), 1 merged duplicate document",
             "incomplete": "1 missing gold text",
         }
 

@@ -8,6 +8,7 @@ import pytest
 
 from components.datasets.gold_fields import read_gold
 from components.datasets.jsonl import Jsonl
+from components.datasets.missing_documents import MissingDocuments
 from components.errors import DataError
 from components.records import Evidence
 from tests.datasets.test_jsonl import QUESTION, load, single_sample, write
@@ -48,7 +49,7 @@ def test_gold_fields_give_the_expected_evidence(
 )
 def test_quote_copied_from_a_web_page_is_located(quote: str) -> None:
     text = "The pressure is 10^3 Pa at 25 m^2."
-    ((unit,),) = read_gold({"gold": {"document": "a", "quote": quote}}, {"a": text}, "line 1")
+    ((unit,),) = read_gold({"gold": {"document": "a", "quote": quote}}, {"a": text}, MissingDocuments(["a"]), "line 1")
     assert unit.start is not None
     assert text[unit.start : unit.end].replace("^", "") == quote.replace("^", "").replace("\u00ad", "").replace(
         "\u200b", ""
@@ -56,8 +57,33 @@ def test_quote_copied_from_a_web_page_is_located(quote: str) -> None:
 
 
 def test_quote_of_invisible_characters_is_an_error() -> None:
-    with pytest.raises(DataError, match="which is not in the corpus"):
-        read_gold({"gold": {"document": "b", "quote": "\u200b"}}, {"a": "text"}, "line 1")
+    with pytest.raises(DataError, match="which contains it 0 times"):
+        read_gold({"gold": {"document": "a", "quote": "\u200b"}}, {"a": "text"}, MissingDocuments(["a"]), "line 1")
+
+
+@pytest.mark.parametrize(
+    ("quote", "nearest"),
+    [
+        ("She runs the kitchen in Ghent.", r"as rag-grid read it \(nearest: 'runs the \*\*kitchen\*\* in Ghent\.'\)"),
+        ("entirely unrelated words", r"as rag-grid read it, or give start and end\.$"),
+    ],
+)
+def test_error_for_a_missing_quote_shows_the_nearest_text(quote: str, nearest: str) -> None:
+    text = "Our chef is Ada. She runs the **kitchen** in Ghent. Ask her for the menu."
+    with pytest.raises(DataError, match=nearest):
+        read_gold({"gold": {"document": "a", "quote": quote}}, {"a": text}, MissingDocuments(["a"]), "line 1")
+
+
+def test_quote_of_an_unread_file_suggests_the_parser() -> None:
+    missing = MissingDocuments(["a.md"], "1 .docx")
+    with pytest.raises(DataError, match=r"no document 'b\.docx' with text; .* Add parser=office, which reads them\."):
+        read_gold({"gold": {"document": "b.docx", "quote": "x"}}, {"a.md": "text"}, missing, "line 1")
+
+
+def test_quote_of_a_misspelled_document_suggests_the_id() -> None:
+    missing = MissingDocuments(["docs/a.md"])
+    with pytest.raises(DataError, match=r"no document 'A\.txt' with text; did you mean docs/a\.md\?"):
+        read_gold({"gold": {"document": "A.txt", "quote": "x"}}, {"docs/a.md": "text"}, missing, "line 1")
 
 
 def passages(*relevant: object) -> list[dict[str, object]]:

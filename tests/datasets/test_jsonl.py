@@ -267,7 +267,10 @@ class TestBadInput:
             ({**QUESTION, "gold": [{"quote": "x"}]}, "no field 'document'"),
             ({**QUESTION, "gold": [{"document": "a.md", "quote": "The bridge"}]}, "which contains it 2 times"),
             ({**QUESTION, "gold": [{"document": "a.md", "quote": "a tunnel"}]}, "which contains it 0 times"),
-            ({**QUESTION, "gold": [{"document": "c.md", "quote": "x"}]}, "which is not in the corpus"),
+            (
+                {**QUESTION, "gold": [{"document": "c.md", "quote": "x"}]},
+                "is not in the corpus, which has no document 'c.md'",
+            ),
             ({**QUESTION, "gold": [{"document": "a.md", "quote": " "}]}, "field 'quote'"),
             (
                 {**QUESTION, "gold": [{"document": "a.md", "start": "4"}]},

@@ -118,6 +118,7 @@ class TestSamples:
             "n_items_rejected": 0,
             "n_documents": 2,
             "n_empty_documents": 1,
+            "empty_documents": "node-3",
             "n_samples_read": 6,
             "n_samples_repeated": 2,
             "n_samples": 6,

@@ -35,6 +35,13 @@ def test_front_matter_becomes_title_and_metadata(tmp_path: Path) -> None:
     assert list(documents.metadata) == [{"date": "2024-01-05", "tags": "steel, arch", "draft": "false"}, {}]
 
 
+def test_front_matter_that_is_not_yaml_is_counted(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("---\ntitle: Guide: travel\n---\nText.", encoding="utf-8")
+    (tmp_path / "b.md").write_text("---\nA rule above, not a mapping.\n---\nText.", encoding="utf-8")
+    _, counts = read_documents(tmp_path)
+    assert counts["n_files_with_invalid_front_matter"] == 1
+
+
 @pytest.mark.parametrize(
     "text",
     [
