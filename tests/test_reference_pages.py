@@ -6,6 +6,7 @@ import pkgutil
 import re
 from collections.abc import Iterator
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -15,62 +16,43 @@ import runner.pipeline
 from analysis.__main__ import COMMANDS
 from components.fields import is_runtime_only
 from runner.engine.stage import Stage, StageGroup
+from runner.pipeline.cell import Cell
 
 ROOT = Path(__file__).resolve().parent.parent
 SENTENCE_END = re.compile(r"(?<=[.:]) (?=[A-Z`])")
 
 
-OPTIONS_OF_ROLES = {
+OPTIONS_OF_PARTS = {
     "AnswerMetric": "metrics",
     "AskedVariant": "expander",
-    "AskingCompressor": "compressor",
     "AskingHeaderWriter": "header",
     "AskingRefinement": "refiner",
-    "Chunker": "chunk",
     "CitationMetric": "metrics",
-    "Compressor": "compressor",
-    "ContextBuilder": "context",
     "ContextMetric": "metrics",
-    "Dataset": "dataset",
     "DescribingChunker": "chunk",
-    "Embedder": "embedder",
-    "EmbeddingChunker": "chunk",
-    "Examples": "examples",
     "ExistingIndexArm": "retriever",
     "FactReader": "retriever",
-    "Filter": "filter",
     "Fusion": "retriever",
-    "Generator": "generator",
     "HeaderWriter": "header",
-    "History": "history",
-    "IterativeSearch": "iterative",
     "JudgedMetric": "judge",
-    "LLM": "llm",
-    "ListReranker": "reranker",
     "Metric": "metrics",
     "PassageGraph": "retriever",
     "PickingArm": "retriever",
-    "Pipeline": "pipeline",
-    "Prompt": "prompt",
     "QueryVariant": "expander",
     "RankingMetric": "metrics",
     "ReadsTokens": "embedder retriever",
     "Refinement": "refiner",
-    "Reranker": "reranker",
-    "Reviser": "reviser",
     "Source": "dataset",
     "SparseIndex": "retriever",
-    "TextDiversity": "diversity",
     "TextForm": "metrics",
     "ThreeWayEncoder": "embedder",
     "TokenIndex": "retriever",
     "TokenVectorEncoder": "reranker retriever",
     "TokenWeigher": "retriever",
-    "VectorDiversity": "diversity",
-    "VectorIndex": "vector_index",
-    "WordTokenizer": "tokenizer",
 }
-"""Options that choose a component, by its protocol."""
+"""Options that choose a part of a component, by its protocol. The protocols of whole components are in the fields of
+`Cell`, whose names are the options.
+"""
 
 OPTIONS_OF_FIELDS = {
     "depth": "retriever.depth",
@@ -146,9 +128,20 @@ def options_of_fields(owner: Any, kind: str) -> Iterator[str]:
                 for group in filter(dataclasses.is_dataclass, [part, *subclasses(part)]):
                     yield from options_of_fields(group, kind)
             elif part.__module__.startswith("components.protocols."):
-                yield from OPTIONS_OF_ROLES[part.__name__].split()
+                yield from options_of_roles()[part.__name__].split()
             elif part in {bool, int, float} or issubclass(part, Enum):
                 assert field.name in SET_BY_NO_OPTION, f"{kind}: no option for {owner.__name__}.{field.name}"
+
+
+@cache
+def options_of_roles() -> dict[str, str]:
+    """Return the options that choose a component, by its protocol."""
+    options = dict(OPTIONS_OF_PARTS)
+    for option, annotation in get_type_hints(Cell).items():
+        for part in parts_of(annotation):
+            if part.__module__.startswith("components.protocols."):
+                options[part.__name__] = option
+    return options
 
 
 def subclasses(cls: type) -> Iterator[type]:
@@ -191,7 +184,7 @@ def test_stage_kinds_page_lists_every_kind_with_its_row() -> None:
     assert sorted(listed) == sorted(map(row, stage_kinds()))
 
 
-@pytest.mark.parametrize("option", sorted({*" ".join(OPTIONS_OF_ROLES.values()).split()}))
+@pytest.mark.parametrize("option", sorted({*" ".join(options_of_roles().values()).split()}))
 def test_options_of_components_are_configuration_groups(option: str) -> None:
     assert (ROOT / "conf" / option).is_dir()
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from importlib.resources import files
+from typing import NamedTuple
 
 from runner.console.documentation import docs_note
 from runner.launch.option_names import option_names
@@ -11,41 +12,8 @@ _WIDTH = 80
 _OPTIONS_FROM = 47
 """Column at which the options of a group begin."""
 
-GROUPS = {
-    "dataset": "documents and questions",
-    "language": "language of the data (zh)",
-    "parser": "reads PDF, HTML, Office",
-    "refiner": "rewrites the documents",
-    "chunk": "cuts documents into chunks",
-    "header": "text searched with each chunk",
-    "tokenizer": "splits words for BM25",
-    "embedder": "turns texts into vectors",
-    "vector_index": "searches vectors",
-    "expander": "rewrites the question",
-    "retriever": "finds chunks",
-    "iterative": "multi-step search by a model",
-    "filter": "restricts the documents",
-    "diversity": "drops hits that repeat others",
-    "reranker": "reorders the hits",
-    "context": "fits the hits into the prompt",
-    "compressor": "shortens the passages",
-    "prompt": "instructions to the model",
-    "examples": "solved questions in the prompt",
-    "llm": "language model that answers",
-    "generator": "how an answer is requested",
-    "history": "earlier turns in the prompt",
-    "reviser": "checks the answers",
-    "pipeline": "built-in or your own",
-    "metrics": "scores of rankings and answers",
-    "judge": "model that grades answers",
-    "prices": "prices of tokens",
-    "executor": "where stages run",
-    "race": "stops cells that cannot win",
-    "search": "runs part of a large grid",
-    "tracking": "where results are logged",
-    "sweeps": "presets: -m +sweeps=NAME",
-}
-"""Purpose of each configuration group, in the order of the pipeline."""
+_FIRST = ("dataset", "language")
+"""Groups at the top of the help. `config.yaml` composes them last."""
 
 SHOWN_FIRST = {
     "dataset": ("demo_en", "jsonl"),
@@ -87,6 +55,17 @@ More: docs/commands.md, docs/tutorial.md, docs/run-settings.md
 """
 
 
+class Group(NamedTuple):
+    """A configuration group with its default option and its purpose, from the comment of its line in `config.yaml`."""
+
+    name: str
+    default: str
+    purpose: str
+
+
+_DEFAULT = re.compile(r"^  - (\w+): (\w[\w.-]*) # ([^;\n]+)", re.MULTILINE)
+
+
 def asks_for_help(arguments: Sequence[str]) -> bool:
     """Return True if the command line asks for help, in any form that Hydra's parser accepts."""
     return any(argument in ("-h", "-mh", "--he", "--hel", "--help") for argument in arguments)
@@ -94,16 +73,23 @@ def asks_for_help(arguments: Sequence[str]) -> bool:
 
 def command_help() -> str:
     """Return the help: groups with their options abbreviated, the first settings, and examples."""
+    return _TEMPLATE.format(groups="\n".join(map(_line, list_groups()))) + docs_note()
+
+
+def list_groups() -> list[Group]:
+    """Return the configuration groups in the order of the help: the data, the pipeline, and all presets."""
     written = files("conf").joinpath("config.yaml").read_text(encoding="utf-8")
-    defaults = dict(re.findall(r"^  - (\w+): (\w[\w.-]*)", written, re.MULTILINE))
-    lines = (_line(group, purpose, defaults.get(group)) for group, purpose in GROUPS.items())
-    return _TEMPLATE.format(groups="\n".join(lines)) + docs_note()
+    groups = [Group(*found) for found in _DEFAULT.findall(written)]
+    first = [group for name in _FIRST for group in groups if group.name == name]
+    return [*first, *(group for group in groups if group not in first), Group("sweeps", "", "presets: -m +sweeps=NAME")]
 
 
-def _line(group: str, purpose: str, default: str | None) -> str:
-    first = (default, *SHOWN_FIRST.get(group, ()))
-    options = sorted(list_options(group), key=lambda option: first.index(option) if option in first else len(first))
-    return f"  {group:<13}{purpose:<{_OPTIONS_FROM - 15}}{_abbreviate(options, _WIDTH - _OPTIONS_FROM)}"
+def _line(group: Group) -> str:
+    first = (group.default, *SHOWN_FIRST.get(group.name, ()))
+    options = sorted(
+        list_options(group.name), key=lambda option: first.index(option) if option in first else len(first)
+    )
+    return f"  {group.name:<13}{group.purpose:<{_OPTIONS_FROM - 15}}{_abbreviate(options, _WIDTH - _OPTIONS_FROM)}"
 
 
 def _abbreviate(options: Sequence[str], n_columns: int) -> str:
