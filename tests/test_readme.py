@@ -457,11 +457,11 @@ def test_tutorial_leads_from_the_first_sweep_to_an_answer(tmp_path: Path) -> Non
     for shown in (
         "Plan: 18 cells",
         "documents    91   106.5  110.1  130.7  131",
-        "c9a211c3768a           hybrid     32            0.8262 0.485–0.960            0.2291",
+        "bf2271ab0a66           hybrid     32            0.8262 0.485–0.960            0.2291",
         "Where do I ask for an umbrella that I forgot?",
         "Plan: 2 cells, at most 20 requests for answers",
         "Take bm25 · 32. It has the best ndcg@10: 0.9000 over all samples",
-        "8b27cdda     dense      32          0.4762     -0.4238  -0.8476 to +0.0000  0.0805",
+        "1aecfd74     dense      32          0.4762     -0.4238  -0.7471 to +0.0000  0.0805",
         "10 of 10 answers equal, 10 of 10 rankings equal (",
     ):
         assert shown in whole
