@@ -17,7 +17,7 @@ _N_SHOWN = 60
 _MAX_COMPARED = 20_000
 """Maximum number of characters in which we look for the nearest text: hundreds of quotes may be wrong."""
 _MIN_ALIKE = 70
-"""Least similarity, in percent, of a text that a message shows."""
+"""Minimum similarity, in percent, of a text that a message shows."""
 
 
 def read_gold(

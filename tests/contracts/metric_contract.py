@@ -66,7 +66,7 @@ _SPANS = (((1, 0, 4),), ((2, 0, 2), (0, 0, 4)), ((0, 0, 5),), (), (), ((1, 0, 3)
 
 
 class MetricContract(ABC):
-    """Contract of all metrics; inherit one of the three suites below instead."""
+    """Contract of all metrics; inherit one of the four suites below instead."""
 
     metric: Metric
 

@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import importlib
+import inspect
 import re
 import shlex
 import subprocess
@@ -146,6 +147,12 @@ def test_help_of_every_command_loads_no_heavy_package() -> None:
     loaded = set(done.stderr.split())
     assert set(FILES) <= loaded
     assert not loaded & {*HEAVY, "hydra"}
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_main_of_every_command_can_be_called_without_arguments(module: str) -> None:
+    """`run_main` calls it so. It then reads the command line itself."""
+    inspect.signature(importlib.import_module(module).main).bind()
 
 
 def test_runner_help_is_a_line_per_group_and_little_more() -> None:
