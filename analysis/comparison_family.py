@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from components.statistics import Comparison, PairedTest
 from runner.console.display import detectable_text, estimate
 from runner.console.styled_text import join_names
-from runner.results import CellResult, LoadedSweep, SubsetMetric, format_level, varying_axes
+from runner.results import CellResult, LoadedSweep, SubsetMetric, join_levels, varying_axes
 
 CORRECTIONS = {True: "largest difference between any two cells", False: "Holm"}
 """Correction of the p-values: with the best cell as baseline (True), and with a named baseline (False)."""
@@ -36,8 +36,8 @@ class Standing:
         return self.cell, *self.same
 
     def level(self, axis: str) -> str:
-        """Return the value of an axis; for several cells their values, e.g. "2, 8"."""
-        return ", ".join(dict.fromkeys(format_level(cell.axes.get(axis)) for cell in self.cells))
+        """Return the value of an axis; for several cells their values (see `join_levels`)."""
+        return join_levels(self.cells, axis)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from runner.results import CellResult, change_name, common_base, format_level, varying_axes
+from runner.results import CellResult, change_name, common_base, format_level, join_levels, varying_axes
 
 _ID_LENGTH = 8
 _MAX_NAMES = 3
@@ -79,6 +79,4 @@ class CellNames:
 
     def values_by_axis(self, cells: Sequence[CellResult]) -> dict[str, str]:
         """Return the value of each axis, or the values of several cells; a dash for an unused axis."""
-        return {
-            axis: " or ".join(dict.fromkeys(format_level(cell.axes.get(axis)) for cell in cells)) for axis in self.axes
-        }
+        return {axis: join_levels(cells, axis, " or ") for axis in self.axes}

@@ -15,7 +15,7 @@ from runner.console.excluded_samples import excluded_texts
 from runner.console.styled_text import count_decimals
 from runner.output.leaderboard_rows import DRAWS_AXIS
 from runner.results import OK, STOPPED, CellResult, larger_is_better
-from runner.results.cell_axes import DATA_KEY, change_name, common_base, find_varying_axes
+from runner.results.cell_axes import DATA_KEY, change_name, common_base, find_varying_axes, format_level, join_levels
 from runner.results.cell_result import BUILT_IN
 from runner.results.joined_samples import OWN_MEANS, CommonMeans
 from runner.results.leaderboard_order import best_value, direction_sign
@@ -244,11 +244,11 @@ def _leaderboard(
             value = common.by_cell.get(cell.cell_id)
             values.insert(0, "–" if value is None else f"{value:.{digits[metrics[0]]}f}")
         names = (
-            [[_axis(each.axes.get(name)) for each in cells] for name in axes]
+            [join_levels(cells, name) for name in axes]
             if base is None
-            else [[escape(change_name(each.axes, base)) for each in cells]]
+            else [", ".join(dict.fromkeys(change_name(each.axes, base) for each in cells))]
         )
-        table.add_row(cell.cell_id + more + failed, *(", ".join(dict.fromkeys(texts)) for texts in names), *values)
+        table.add_row(cell.cell_id + more + failed, *map(escape, names), *values)
     return table
 
 
@@ -336,4 +336,4 @@ def _value(cells: Sequence[CellResult], name: str, best: float | None, digits: i
 
 
 def _axis(value: object) -> str:
-    return "–" if value is None else escape(str(value))
+    return escape(format_level(value))

@@ -21,7 +21,9 @@ from runner.results.cell_axes import (
     change_name,
     common_base,
     count_whole_gold,
+    format_level,
     identify_configuration,
+    join_levels,
     varies_chunks,
 )
 from runner.results.cell_choice import (
@@ -78,7 +80,6 @@ from runner.results.loaded_sweep import (
     axis_levels,
     describe,
     find_metric,
-    format_level,
     load,
     load_together,
     varying_axes,
@@ -195,6 +196,7 @@ __all__ = [
     "is_bound",
     "is_corpus_metric",
     "is_turn_subset",
+    "join_levels",
     "known_costs",
     "larger_is_better",
     "latency_noise",

@@ -1,5 +1,6 @@
 """Axes that distinguish the cells of a sweep, and what a cell changes relative to a base."""
 
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
@@ -125,3 +126,21 @@ def _follows_from(row: list[str | None], other_row: list[str | None]) -> bool:
     return len(pairs) == len({value for value, _ in pairs}) and all(
         value is None for other_value, value in pairs if other_value is None
     )
+
+
+def format_level(value: object) -> str:
+    """Return an axis value as it is displayed and typed; a dash for an axis that a cell does not use."""
+    return "–" if value is None else str(value)
+
+
+def join_levels(cells: Sequence[CellResult], axis: str, separator: str = ", ") -> str:
+    """Return the values of an axis in cells that share a row, such as "2, 8".
+
+    If the cells are not all combinations of their values, the values of all would name further cells. Then only the
+    first cell's value is named, as in "2, ...".
+    """
+    levels = list(dict.fromkeys(format_level(cell.axes.get(axis)) for cell in cells))
+    sizes = (len({format_level(cell.axes.get(name)) for cell in cells}) for name in find_varying_axes(cells))
+    if len(levels) > 1 and math.prod(sizes) > len(cells):
+        levels = [levels[0], "..."]
+    return separator.join(levels)

@@ -11,6 +11,7 @@ from components.limits import expected_one_of
 from components.subsets import GROUPINGS, MACRO, OVERALL
 from runner.console.styled_text import count
 from runner.results import cell_axes as axes
+from runner.results.cell_axes import format_level
 from runner.results.cell_choice import find_choice, without_bounds
 from runner.results.cell_result import FAILED, OK, STOPPED, CellResult, all_failed_text, name_stopper
 from runner.results.indistinguishable_cells import paired_test
@@ -358,8 +359,3 @@ def describe(cell: CellResult, axes: Iterable[str]) -> str:
     """Describe a cell by the axes that it uses, e.g. "retriever=bm25, top_k=2"."""
     used = (axis for axis in axes if cell.axes.get(axis) is not None)
     return ", ".join(f"{axis}={format_level(cell.axes[axis])}" for axis in used)
-
-
-def format_level(value: object) -> str:
-    """Return an axis value as it is displayed and typed; a dash for an axis that a cell does not use."""
-    return "–" if value is None else str(value)

@@ -7,8 +7,8 @@ from components.json_value import Json
 from components.subsets import OVERALL
 from runner.console.display import escape_control
 from runner.results import CellResult
+from runner.results.cell_axes import format_level
 from runner.results.leaderboard_order import headlines
-from runner.results.loaded_sweep import format_level
 from runner.serving.exporting.exported_cell import ExportedCell
 
 _PAGE = """\

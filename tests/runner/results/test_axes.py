@@ -1,6 +1,7 @@
 from typing import Any, ClassVar
 
-from runner.results.cell_axes import common_base, varying_axes
+from runner.results.cell_axes import common_base, join_levels, varying_axes
+from runner.results.cell_result import CellResult
 
 
 class TestVaryingAxes:
@@ -25,6 +26,24 @@ class TestVaryingAxes:
 
     def test_empty_cell_list_has_no_varying_axes(self) -> None:
         assert varying_axes([]) == []
+
+
+class TestJoinedLevels:
+    def cells(self, *rows: tuple[str, int]) -> list[CellResult]:
+        return [CellResult("a", "OK", {"retriever": name, "top_k": top_k}, (), {}, {}) for name, top_k in rows]
+
+    def test_levels_of_all_combinations_are_joined(self) -> None:
+        cells = self.cells(("bm25", 2), ("bm25", 8), ("dense", 2), ("dense", 8))
+        assert [join_levels(cells, axis) for axis in ("retriever", "top_k")] == ["bm25, dense", "2, 8"]
+        assert join_levels(cells[:2], "top_k", " or ") == "2 or 8"
+        assert join_levels(cells[:1], "top_k") == "2"
+
+    def test_levels_that_would_name_further_cells_are_not_joined(self) -> None:
+        cells = self.cells(("bm25", 8), ("dense", 2), ("dense", 8))
+        assert [join_levels(cells, axis) for axis in ("retriever", "top_k")] == ["bm25, ...", "8, ..."]
+
+    def test_missing_level_is_a_dash(self) -> None:
+        assert join_levels(self.cells(("bm25", 8)), "chunk.size") == "–"
 
 
 class TestOneChangeAtATime:
