@@ -236,11 +236,15 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Collect and freeze what a module's tests loaded.
+    """Forget which packages a module's tests loaded as plugins: other modules may import what these lack.
 
-    The release of a model collects garbage, and then looks only through that model and not through all of torch.
+    Then collect and freeze what the tests loaded. The release of a model collects garbage, and then looks only through
+    that model and not through all of torch.
     """
     if nextitem is None or nextitem.path != item.path:
+        if loading := sys.modules.get("runner.engine.plugins.plugin_loading"):
+            loading._state.set({})
+            loading.allow_edits()
         gc.collect()
         gc.freeze()
 

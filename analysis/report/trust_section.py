@@ -17,6 +17,7 @@ from runner.results import (
     NO_EFFECTS,
     OK,
     OPTIMISTIC,
+    STAND_INS,
     WHOLE_GOLD_ADVICE,
     CellResult,
     chose_by_scores,
@@ -32,35 +33,6 @@ WARNING, NOTE, FINE = "warning", "note", "ok"
 
 FEW_GROUPS = 20
 FEW_SAMPLES_OF_A_FIELD = 10
-
-_STAND_INS = {
-    ("llm", "extractive"): (
-        "The generator is a stand-in",
-        "llm=extractive copies sentences from the passages: answer scores measure what the retrieved text "
-        "contains, not what a model would write.",
-    ),
-    ("llm", "scripted"): (
-        "The generator is a stand-in",
-        "llm=scripted replies from a script: answer scores say nothing about a model.",
-    ),
-    ("embedder", "lsa"): (
-        "The embedder is a stand-in",
-        "embedder=lsa is fitted on this corpus: dense and hybrid cells say little about neural embedders.",
-    ),
-    ("embedder", "hashing"): (
-        "The embedder is a stand-in",
-        "embedder=hashing knows no words: dense and hybrid cells say nothing about neural embedders.",
-    ),
-    ("reranker", "lexical"): (
-        "The reranker is a stand-in",
-        "reranker=lexical counts words of the query: its cells say little about cross-encoders.",
-    ),
-    ("reranker", "lexical_terms"): (
-        "The reranker is a stand-in",
-        "reranker=lexical_terms counts words of the query: its cells say little about cross-encoders.",
-    ),
-}
-"""Heading of the check and its meaning for the numbers, by axis and option."""
 
 _MODEL_FREE = ("extractive", "none")
 """Options of the axis llm without random draws."""
@@ -146,7 +118,7 @@ def _size(source: ReportSource) -> Iterator[TrustCheck]:
 
 def _stand_ins(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
     """Warn of components that replace models by rules, so that a sweep runs without a download."""
-    for (axis, option), (head, text) in _STAND_INS.items():
+    for (axis, option), (head, text) in STAND_INS.items():
         with_option = [cell for cell in cells if cell.axes.get(axis) == option]
         if with_option:
             extent = f" ({len(with_option)} of {count(len(cells), 'cell')})" if len(with_option) < len(cells) else ""

@@ -47,7 +47,8 @@ def key_problems(variable: str) -> list[str]:
             ]
         return [
             f"api_key_env: the environment variable {variable} is not set. Set it (export {variable}=...), choose "
-            'another variable, or use api_key_env="" for a server without a key.'
+            'another variable, or use api_key_env="" for a server without a key. A plan (run.plan_only=true) sends '
+            "nothing, so any value will do for it."
         ]
     if not (key.isascii() and key.isprintable()):
         return [

@@ -118,6 +118,7 @@ from runner.results.scored_samples import (
     read_scored,
 )
 from runner.results.set_files import read_testset
+from runner.results.stand_ins import STAND_INS
 from runner.results.timing import latency_noise
 
 __all__ = [
@@ -142,6 +143,7 @@ __all__ = [
     "PER_COST",
     "RESULTS_DIR",
     "RUNNING",
+    "STAND_INS",
     "STOPPED",
     "TOKENS",
     "WHOLE_GOLD_ADVICE",

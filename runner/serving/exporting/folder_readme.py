@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from components.json_value import Json
 from components.subsets import OVERALL
 from runner.console.display import escape_control
-from runner.results import CellResult
+from runner.results import STAND_INS, CellResult
 from runner.results.cell_axes import format_level
 from runner.results.leaderboard_order import headlines
 from runner.serving.exporting.exported_cell import ExportedCell
@@ -47,7 +47,7 @@ The answer of the server is in `output`, its passages are in `custom_outputs`.
 | metric | value | 95% interval | n |
 |---|---|---|---|
 {metrics}
-
+{stand_ins}
 ## Files
 
 | path | contents |
@@ -74,9 +74,16 @@ def readme(cell: ExportedCell) -> str:
             f"| {_plain(name)} | {_plain(format_level(value))} |" for name, value in cell.description.axes.items()
         ),
         metrics="\n".join(_metric_rows(result, cell.sweep.headline)),
+        stand_ins=_stand_ins(cell.description.axes),
         model_folders="| `model/artifacts/pipeline/models/` | pretrained models |\n" if cell.models else "",
         needs=_needs(cell) + _code(cell),
     )
+
+
+def _stand_ins(axes: Mapping[str, Json]) -> str:
+    """Return a warning about components that reply by rule, because the folder may be passed on; "" for none."""
+    lines = [f"- {head}. {text}" for (axis, option), (head, text) in STAND_INS.items() if axes.get(axis) == option]
+    return "\n".join(["\n## Read with care\n", *lines, ""]) if lines else ""
 
 
 def _metric_rows(result: CellResult, headline: str) -> list[str]:

@@ -414,6 +414,12 @@ def test_export_readme_names_the_cell_and_its_numbers(folder: Path) -> None:
     assert "dataset.limit" not in page
 
 
+def test_export_readme_warns_of_stand_ins(folder: Path) -> None:
+    page = (folder / "README.md").read_text(encoding="utf-8")
+    _, _, warnings = page.partition("## Read with care")
+    assert "- The generator is a stand-in. llm=extractive copies sentences" in warnings.partition("## Files")[0]
+
+
 def test_export_escapes_a_hostile_sweep_name(sweep: Path, tmp_path: Path) -> None:
     name = '"""\nboom = 1\n"""<script>|`\x1b[31m'
     shutil.copytree(sweep / "results" / SWEEP_ID, tmp_path / "results" / name)
