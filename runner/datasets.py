@@ -1,4 +1,6 @@
-"""python -m runner.datasets: describes data sets, fetches published ones by name, and imports questions from traces."""
+"""python -m runner.datasets: describes data sets, fetches published ones by name, and imports questions from traces and
+tables.
+"""
 
 if __name__ == "__main__":  # first, so that Ctrl-C during the slow imports below ends cleanly
     from runner.console.interruptible import run_main
@@ -22,6 +24,7 @@ from components.json_value import Json
 from components.testset.repeated_questions import NearDuplicateFinder
 from runner.console.command_parser import CommandParser, add_command, tracking_uri
 from runner.console.display import make_console, print_error
+from runner.console.styled_text import count
 from runner.testset.describing.data_tables import print_table
 
 if TYPE_CHECKING:
@@ -47,6 +50,8 @@ def main(arguments: list[str] | None = None) -> int:
             _fetch(options.name, options.source)
         elif options.command == "import":
             _import(options)
+        elif options.command == "table":
+            _convert(options)
         else:
             _describe(options.overrides, options.json)
     except RagGridError as error:
@@ -97,6 +102,21 @@ def _traces(options: argparse.Namespace) -> "Iterable[TracedQuestion | SkippedTr
     return read(Path(options.source), options.feedback)
 
 
+def _convert(options: argparse.Namespace) -> None:
+    from runner.testset.production.question_table import TableColumns, convert_table
+
+    columns = TableColumns(**{name: getattr(options, name) for name in TableColumns.__dataclass_fields__})
+    made = convert_table(options.table, columns, options.out, blank_is_unanswerable=options.blank_is_unanswerable)
+    console = make_console()
+    subsets = ", ".join(f"{name} {n:,}" for name, n in made.n_by_subset.items())
+    console.print(escape(f"{options.out}: {count(made.n_questions, 'question')} ({subsets})"))
+    if made.n_without_answer:
+        console.print(f"{count(made.n_without_answer, 'question')} without an answer: no metric of answers scores them")
+    data = f"dataset=jsonl dataset.documents=DOCUMENTS dataset.samples={options.out} language=LANGUAGE"
+    console.print(escape(f"Check it with: python -m runner.datasets describe {data}"))
+    console.print("DOCUMENTS is your folder, LANGUAGE its language (en, de, multi, ...)")
+
+
 def _describe(overrides: list[str], target: Path | None) -> None:
     from components.protocols import Dataset
     from runner.launch.compose import compose_config
@@ -114,7 +134,7 @@ def _describe(overrides: list[str], target: Path | None) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(
         prog="python -m runner.datasets",
-        description="Describe a data set, fetch a published one by name, or import questions from traces.",
+        description="Describe a data set, fetch a published one by name, or import questions from traces or a table.",
         example=_DESCRIBE,
         page=_PAGE,
     )
@@ -137,6 +157,7 @@ def _parser() -> argparse.ArgumentParser:
         "--from", dest="source", type=Path, metavar="FOLDER", help=("folder of files that you downloaded yourself")
     )
     _add_import(commands)
+    _add_table(commands)
     return parser
 
 
@@ -183,6 +204,34 @@ def _add_import(commands: "argparse._SubParsersAction[CommandParser]") -> None:
         default=0.6,
         metavar="SHARE",
         help=("smallest share of common words at which two questions count as near-duplicates (default: %(default)s)"),
+    )
+
+
+def _add_table(commands: "argparse._SubParsersAction[CommandParser]") -> None:
+    converting = add_command(
+        commands,
+        "table",
+        "make a data set of the questions in a CSV file",
+        example="python -m runner.datasets table faq.csv --question Question --answer Answer --out questions.jsonl",
+        page=_IMPORT_PAGE,
+    )
+    converting.add_argument("table", type=Path, help="a CSV file in UTF-8, whose first line names the columns")
+    for name, required, what in (
+        ("question", True, "the questions"),
+        ("answer", False, "the correct answers"),
+        ("document", False, "the document that has the answer; several are separated by semicolons, and one suffices"),
+        ("quote", False, "the sentence that has the answer, copied from the document"),
+        ("topic", False, "topics, for tables of scores by topic"),
+        ("id", False, "ids (default: the number of the line)"),
+    ):
+        converting.add_argument(
+            f"--{name}", default="", required=required, metavar="COLUMN", help=f"name of the column with {what}"
+        )
+    converting.add_argument("--out", type=Path, required=True, metavar="FILE", help="file for the questions (.jsonl)")
+    converting.add_argument(
+        "--blank-is-unanswerable",
+        action="store_true",
+        help="a question without a document is one that the documents do not answer (default: nobody looked for it)",
     )
 
 

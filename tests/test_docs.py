@@ -2,10 +2,13 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 import yaml
+
+from runner.datasets import main
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))
@@ -163,21 +166,21 @@ class TestPagesForCodingAgents:
         assert [name for name in named if not (ROOT / name).is_file()] == []
 
 
-def test_documented_code_for_questions_from_a_table_writes_the_lines(
+def test_documented_command_for_questions_from_a_table_writes_the_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = (ROOT / "docs" / "own-data.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```python title=\"convert.py\"\n(.*?)```", page, re.DOTALL)
+    (command,) = re.findall(r"^python -m runner.datasets (table .*)$", page, re.MULTILINE)
     monkeypatch.chdir(tmp_path)
     rows = ['A-1,"When, then?",In 1932,a.md; b.md,,Rail', "A-2,Who?,,a.md,Ann did.,Rail", "A-3,Why?,,,,Rail"]
     head = "Ticket No,Customer question,Correct answer,Article,Sentence,Category"
     Path("questions.csv").write_text("\n".join([head, *rows]), encoding="utf-8-sig")  # as spreadsheets save it
-    exec(code, {})  # the page's own code
+    assert main(shlex.split(command)) == 0
     lines = map(json.loads, Path("questions.jsonl").read_text(encoding="utf-8").splitlines())
     paths, sentence, nothing = ({**line, "id": "", "topic": ""} for line in lines)
     common = {"id": "", "topic": ""}
-    known = {"references": ["In 1932"], "gold_any": ["a.md", "b.md"], "subset": "article known"}
+    known = {"references": ["In 1932"], "gold_any": ["a.md", "b.md"], "subset": "document known"}
     assert paths == {**common, "question": "When, then?", **known}
     quoted = [{"document": "a.md", "quote": "Ann did."}]
     assert sentence == {**common, "question": "Who?", "gold": quoted, "subset": "sentence known"}
-    assert nothing == {**common, "question": "Why?", "answerable": False, "subset": "no answer"}
+    assert nothing == {**common, "question": "Why?", "subset": "no gold"}

@@ -1,1 +1,1 @@
-"""Questions from production: traces of an application become a data set of questions."""
+"""Questions from elsewhere: traces of an application, or a table, become a data set of questions."""
