@@ -30,6 +30,7 @@ _FIELDS = (
     "id", "question", "references", "answer_parts", "answerable", "fake_answers", "gold", "gold_any", "passages",
     "subset", "topic", "task", "history", "kind", "conditions", "expansion",
 )  # fmt: skip
+_TABLES = (".csv", ".tsv", ".xlsx", ".xls", ".ods")
 _ORIGIN = "provenance"
 """The field that a generated test set adds. Only the commands of test sets read it."""
 _OTHER_NAMES = {"answer": "references", "answers": "references", "reference": "references", "query": "question"}
@@ -68,6 +69,11 @@ def read_samples(file: Path, texts: Mapping[str, str], not_read: str = "") -> Ow
     Unknown fields are ignored and named in the notes, unless they look like a misspelling of a known field. Raise one
     DataError with the file and line of every error.
     """
+    if file.suffix.lower() in _TABLES:
+        raise DataError(
+            f"{file}: is a table, expected {_EXPECTED}. Convert it, from Excel after saving it as CSV: "
+            f"python -m runner.datasets table {file.with_suffix('.csv').name} --question COLUMN --out questions.jsonl"
+        )
     lines = list(read_records(file, _EXPECTED))
     ignored = {name for names in read_each(lambda line: _unknown_fields(line[1], line[0]), lines) for name in names}
     slugs = {

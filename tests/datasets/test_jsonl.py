@@ -247,6 +247,12 @@ def test_slugs_of_similar_paths_are_distinct() -> None:
 
 
 class TestBadInput:
+    @pytest.mark.parametrize("name", ["faq.csv", "faq.XLSX"])
+    def test_table_of_questions_names_the_command_that_converts_it(self, tmp_path: Path, name: str) -> None:
+        (tmp_path / name).write_text("Question\nWho?\n")
+        with pytest.raises(DataError, match=r"is a table, .* python -m runner\.datasets table faq\.csv --question"):
+            Jsonl(str(write(tmp_path) / "docs"), str(tmp_path / name)).load()
+
     @pytest.mark.parametrize(
         ("record", "message"),
         [
