@@ -59,6 +59,15 @@ def two_point(random: Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
     return noise
 
 
+def against_constant(random: Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Return +1 in a third of the cases and -.5 in the rest; the first cell has no noise, so that all others may hide
+    their gains from it.
+    """
+    noise = np.where(random.random(shape) < 1 / 3, 1.0, -0.5)
+    noise[..., 0] = 0.0
+    return noise
+
+
 def log_normal(random: Generator, shape: tuple[int, ...], *, sigma: float) -> NDArray[np.float64]:
     """Return noise in opposite directions that is too skewed for the test, and more so for a larger sigma."""
     values: NDArray[np.float64] = random.lognormal(sigma=sigma, size=shape) - np.exp(sigma**2 / 2)
@@ -119,6 +128,8 @@ SETTINGS = (
     Setting("oppositely skewed noise", oppositely_skewed, 100),
     Setting("unequal clusters", normal, 20, is_unequal=True),
     Setting("unequal clusters, oppositely skewed", oppositely_skewed, 20, is_unequal=True),
+    Setting("+1 or -.5 against a constant cell", against_constant, 10),
+    Setting("+1 or -.5 against a constant cell", against_constant, 20),
     Setting("binary, .98", rarely_wrong, 100),
     Setting("binary, .5", evenly_wrong, 25),
     Setting("binary, one cell right", one_right, 25),

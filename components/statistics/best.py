@@ -174,10 +174,16 @@ class _Redraws:
 def _floors(cells: Contributions) -> NDArray[np.float64]:
     """Return the floors of all pairs of cells, float64[n_cells, n_cells].
 
-    The floors of a cell against itself or an equal cell have no effect, because their distance is 0.
+    If any two cells differ by few outliers, other cells may hide theirs, and the more cells there are, the more
+    probably one does. Then all floors are multiplied by the number of other cells. The floors of a cell against itself
+    or an equal cell have no effect, because their distance is 0.
     """
     every = np.arange(len(cells.values))
-    return np.array([chance.floors(cells.subtract_cell(cell, every)) for cell in range(len(every))])
+    pairs = [cells.subtract_cell(cell, every) for cell in range(len(every))]
+    floors = np.array([chance.floors(differences) for differences in pairs])
+    if chance.can_be_skewed(cells) and any(chance.can_miss_outliers(differences).any() for differences in pairs):
+        floors *= max(1, len(every) - 1)
+    return np.minimum(floors, 1.0)
 
 
 def _distances(measure: BestMeasure, n_cells: int) -> NDArray[np.float64]:

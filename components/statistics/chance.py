@@ -45,6 +45,9 @@ only outlier may have no spread at all. Its size is then 4, which the data excee
 least five were expected: the probability of at most one is then 0.04, however far the outliers are.
 """
 
+_FEW_OUTLIERS = 3
+"""Clusters that a twentieth of the draws miss together."""
+
 _NO_SPREAD = 1e-6
 """Share of the sum of squares below which a remainder may be a rounding error."""
 
@@ -152,10 +155,11 @@ def floors(differences: Contributions) -> NDArray[np.float64]:
     differences.
 
     Equally good cells may differ by -a in most clusters and by +b in the rest. Their differences in k clusters all have
-    the same sign with probability (b / (a + b))^k, and then the data do not show the other side. b is the largest
-    difference that scores allow (`Contributions.bound`), at most twice a. Right or wrong answers, one per cluster, have
-    a = b: (1/2)^k. If clusters differ in size, a few dominate. So k is their effective number: the number of equally
-    large clusters with the same precision.
+    the same sign with probability q^k, q = b / (a + b), and then the data do not show the other side. With probability
+    k (1 - q) q^(k - 1), they show a single cluster of the other side, which is too few to estimate its share. b is the
+    largest difference that scores allow (`Contributions.bound`), at most twice a. Right or wrong answers, one per
+    cluster, have a = b: (1/2)^k. If clusters differ in size, a few dominate. So k is their effective number: the number
+    of equally large clusters with the same precision.
     Source: the bound comes from a bet on bounded differences (Waudby-Smith & Ramdas 2024, JRSS B 86(1)). b = 2a is an
     assumption, because no test of few clusters is valid for every tail. Effective numbers: Kish 1965, "Survey
     Sampling".
@@ -166,8 +170,20 @@ def floors(differences: Contributions) -> NDArray[np.float64]:
     k = np.divide(weights**2, squares, where=squares > 0.0, out=np.zeros(len(squares)))
     seen = np.abs(np.where(differing, differences.total, 0.0)).sum(axis=0) / np.where(k > 0.0, weights, 1.0)
     unseen = np.minimum(differences.bound, _TIMES_AS_FAR * seen)
-    other_side = np.divide(unseen, unseen + seen, where=seen > 0.0, out=np.zeros(len(seen)))
-    return np.where(k > 0.0, np.maximum(other_side, 0.5) ** k, 0.0)
+    q = np.maximum(np.divide(unseen, unseen + seen, where=seen > 0.0, out=np.zeros(len(seen))), 0.5)
+    p = q**k + np.where(_has_single_outlier(differences, differing), k * (1 - q) * q ** (k - 1), 0.0)
+    return np.where(k > 0.0, p, 0.0)
+
+
+def can_miss_outliers(differences: Contributions) -> NDArray[np.bool_]:
+    """Return True where draws may miss all clusters that make up the spread, bool[n]: at most three clusters have
+    nearly all of the variance.
+    """
+    order = np.argsort(np.abs(differences.centred), axis=0)
+    rest = np.take_along_axis(differences.centred, order[:-_FEW_OUTLIERS], axis=0)
+    spread = (rest**2).sum(axis=0) - rest.sum(axis=0) ** 2 / max(1, len(rest))
+    is_missed: NDArray[np.bool_] = spread < _MIN_SPREAD**2 * (differences.centred**2).sum(axis=0)
+    return is_missed
 
 
 def smallest_floor(n_effective: float, *, is_right_or_wrong: bool) -> float:
@@ -208,6 +224,18 @@ def _redraw(
     # The seed depends only on the sizes, so that equal input has equal draws in any order of cells.
     draws = resampled_sums(draw_counts(len(centred), n_draws, n_clusters), np.column_stack([centred, centred**2]))
     return draws[:, :1], draws[:, 1:]
+
+
+def _has_single_outlier(differences: Contributions, differing: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return True where one cluster differs in the other direction than the cells, and at least as far as the clusters
+    that differ in their direction do on average, bool[n].
+    """
+    towards = np.where(differing, differences.total * np.sign(differences.values), 0.0)
+    shares = differences.shares[:, np.newaxis]
+    weights = np.where(towards > 0.0, shares, 0.0).sum(axis=0)
+    usual = np.maximum(towards, 0.0).sum(axis=0) / np.where(weights > 0.0, weights, 1.0)
+    is_single: NDArray[np.bool_] = (-towards >= usual * shares * (1 - TOLERANCE)).sum(axis=0) == 1
+    return is_single & (weights > 0.0)
 
 
 def _differing_clusters(differences: Contributions) -> NDArray[np.bool_]:

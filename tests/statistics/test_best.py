@@ -49,6 +49,21 @@ def test_best_of_two_cells_equals_a_permutation_test() -> None:
     assert expected - 0.005 <= found.p[1] <= 2 * expected
 
 
+@pytest.mark.parametrize(("n_others", "factor"), [(1, 1), (9, 9)])
+def test_more_cells_are_more_likely_to_hide_an_outlier(n_others: int, factor: int) -> None:
+    """The last cell gains in one group. Each of the others loses in all, and may gain in groups that are missing."""
+    others = [np.full(10, -0.5) + np.random.default_rng(i).normal(0, 0.01, 10) for i in range(n_others)]
+    others[-1][0] = 1.0 if n_others > 1 else others[-1][0]
+    found = best(scores_of([np.zeros(10), *others], np.arange(10)))
+    assert found.p[1] == pytest.approx(factor * (2 / 3) ** 10, rel=0.02)
+
+
+def test_floor_does_not_grow_if_no_group_is_an_outlier() -> None:
+    others = [np.random.default_rng(i).normal(-3, 0.5, 12) for i in range(9)]
+    found = best(scores_of([np.zeros(12), *others], np.arange(12)))
+    assert found.p[1:] == pytest.approx((2 / 3) ** 12, rel=0.02)
+
+
 def test_critical_value_of_the_best_grows_with_the_cells() -> None:
     few, many = (best(scores_of(cells(3, *[0.0] * n), np.arange(N))) for n in (2, 20))
     assert few.critical is not None

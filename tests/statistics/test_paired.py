@@ -6,7 +6,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from components.statistics import Comparison, PairedTest, best_cells, chance, contributions
+from components.statistics import Comparison, Contributions, PairedTest, best_cells, chance, contributions
 from tests.statistics.cells import scores_of
 
 TEST = PairedTest()
@@ -96,6 +96,21 @@ def test_single_outlier_does_not_hide_a_large_difference() -> None:
     assert found.high is not None
     assert found.p < 0.01
     assert found.high < -0.5
+
+
+@pytest.mark.parametrize(("n_groups", "p"), [(9, 0.1431), (12, 0.0540), (16, 0.0137), (20, 0.0033)])
+def test_single_outlier_bounds_p_by_the_ways_in_which_it_can_happen(n_groups: int, p: float) -> None:
+    """Losses of 0.5 and gains of 1 in a third of the groups show at most one gain with this probability."""
+    values = np.full(n_groups, -0.5)
+    values[3] = 1.0
+    assert chance.floors(contributions_of(values))[0] == pytest.approx(p, abs=0.002)
+    values[3] = 0.1  # a small gain says little about gains that the data lack
+    assert chance.floors(contributions_of(values))[0] == pytest.approx((2 / 3) ** n_groups, rel=0.01)
+
+
+def contributions_of(values: NDArray[np.float64]) -> Contributions:
+    cells = contributions(scores_of([np.zeros(len(values)), values], np.arange(len(values))))
+    return cells.subtract_cell(0, [1])
 
 
 class TestP:
