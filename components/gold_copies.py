@@ -3,8 +3,8 @@
 News and filings are often reprinted. A retriever that finds a reprint of the gold document has found the evidence, but
 a metric that knows only the gold document counts a miss. A copy contains at least 80% of the characters of a gold unit
 (in runs of 10, ignoring whitespace). It also contains 80% of its numbers, so that two filled-in forms are not copies
-of each other. The copy of a passage contains them in the copied runs: the other text of its document says nothing about
-the passage. The copy of a document may have its date in another line.
+of each other. The copy of a passage has them in their places: the other text of its document says nothing about the
+passage. The copy of a document may have its date in another line.
 """
 
 from collections.abc import Mapping, Sequence

@@ -60,7 +60,11 @@ def best_cells(scores: SampleScores, *, larger_is_better: bool, alpha: float, n_
         return BestCells(np.full(len(cells.values), np.nan), None)
     ahead = cells.values if larger_is_better else -cells.values
     n_redrawn = min(n_resamples, int(_STUDENTISED_BEYOND / alpha))
-    return model_confidence_set(ahead, _measures(cells, n_resamples, n_redrawn, seed), _floors(cells), alpha)
+    measures, bounded = _measures(cells, n_resamples, n_redrawn, seed), None
+    if chance.can_be_skewed(cells) and np.isfinite(cells.reach):
+        redraws = _Redraws(cells, n_redrawn, seed, chance.MIN_SPREAD)
+        bounded = BoundedTest([measures[0], redraws], _range_floors(cells))
+    return model_confidence_set(ahead, measures, _floors(cells), alpha, bounded)
 
 
 def equal_cells_p_value(scores: SampleScores, *, n_resamples: int, seed: int) -> float:
@@ -105,8 +109,19 @@ def _measures(cells: Contributions, n_resamples: int, n_redrawn: int, seed: int)
     return [by_sign_changes, _Redraws(cells, n_redrawn, seed)]
 
 
+class BoundedTest(NamedTuple):
+    """A second test for scores of a known range. Of both tests, the smaller p counts."""
+
+    measures: Sequence[BestMeasure]
+    floors: NDArray[np.float64]
+
+
 def model_confidence_set(
-    ahead: NDArray[np.float64], measures: Sequence[BestMeasure], floors: NDArray[np.float64], alpha: float | None
+    ahead: NDArray[np.float64],
+    measures: Sequence[BestMeasure],
+    floors: NDArray[np.float64],
+    alpha: float | None,
+    bounded: BoundedTest | None = None,
 ) -> BestCells:
     """Test which of the cells with the scores `ahead`, float64[n_cells], may be the best. See `best_cells`.
 
@@ -118,19 +133,19 @@ def model_confidence_set(
     """
     n_cells = len(ahead)
     is_behind = ahead[np.newaxis, :] > ahead[:, np.newaxis]
-    behind = [np.where(is_behind, _distances(measure, n_cells), 0.0) for measure in measures]
+    given = [BoundedTest(measures, floors), *([bounded] if bounded else [])]
+    behind = {
+        measure: np.where(is_behind, _distances(measure, n_cells), 0.0) for test in given for measure in test.measures
+    }
     # The cells that are least behind are set aside last, so the resamples of the first round already cover them.
-    last_first = np.argsort(np.min([gaps.max(axis=1) for gaps in behind], axis=0), kind="stable")
-    by_chance = [_LargestByChance(measure, last_first) for measure in measures]
+    last_first = np.argsort(np.min([gaps.max(axis=1) for gaps in behind.values()], axis=0), kind="stable")
+    by_chance = {measure: _LargestByChance(measure, last_first) for measure in behind}
+    tests = [_ConfidenceTest(each.floors, [(behind[one], by_chance[one]) for one in each.measures]) for each in given]
     p, least, critical, remaining = np.ones(n_cells), 0.0, None, np.arange(n_cells)
     while len(remaining):
-        largest = [measure.among(remaining) for measure in by_chance]
         if alpha is not None and critical is None:  # the first round covers all cells, so it holds for any difference
-            critical = max(float(np.quantile(sizes, 1 - alpha, method="higher")) for sizes in largest)
-        among = np.ix_(remaining, remaining)
-        pair_p = np.max(
-            [floors[among], *(_p(gaps[among], sizes) for gaps, sizes in zip(behind, largest, strict=True))], axis=0
-        )
+            critical = min(test.critical(alpha) for test in tests)
+        pair_p = np.min([test.p(remaining) for test in tests], axis=0)
         # With fewer cells left, chance explains less. A cell must not get a smaller p than cells set aside earlier.
         p[remaining] = np.maximum(least, pair_p.min(axis=1))
         falls = p[remaining] <= (p[remaining].min() if alpha is None else alpha)
@@ -139,6 +154,25 @@ def model_confidence_set(
         least = p[remaining][falls].max()
         remaining = remaining[~falls]
     return BestCells(p, critical)
+
+
+class _ConfidenceTest(NamedTuple):
+    """The largest p of several measures, each with the distances between cells, and of floors."""
+
+    floors: NDArray[np.float64]
+    measures: Sequence[tuple[NDArray[np.float64], "_LargestByChance"]]
+
+    def critical(self, alpha: float) -> float:
+        """Return the difference between any two cells that chance exceeds with probability `alpha`."""
+        every = np.arange(len(self.floors))
+        return max(float(np.quantile(sizes.among(every), 1 - alpha, method="higher")) for _, sizes in self.measures)
+
+    def p(self, remaining: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the p of each pair of the remaining cells, float64[n_remaining, n_remaining]."""
+        among = np.ix_(remaining, remaining)
+        each = [_p(behind[among], sizes.among(remaining)) for behind, sizes in self.measures]
+        largest: NDArray[np.float64] = np.max([self.floors[among], *each], axis=0)
+        return largest
 
 
 class _SignChanges:
@@ -160,30 +194,36 @@ class _SignChanges:
 
 
 class _Redraws:
-    def __init__(self, cells: Contributions, n_resamples: int, seed: int) -> None:
+    def __init__(self, cells: Contributions, n_resamples: int, seed: int, min_spread: float = 0.0) -> None:
         self._cells = cells
+        self._min_spread = min_spread
         self._draws = list(draw_counts(cells.n_clusters, n_resamples, seed))
 
     def sizes(self, cell: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
         return chance.distances(self._cells.subtract_cell(cell, others))
 
     def by_chance(self, cell: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
-        return chance.resample_clusters(self._cells.subtract_cell(cell, others), self._draws)
+        return chance.resample_clusters(self._cells.subtract_cell(cell, others), self._draws, self._min_spread)
 
 
 def _floors(cells: Contributions) -> NDArray[np.float64]:
     """Return the floors of all pairs of cells, float64[n_cells, n_cells].
 
-    If any two cells differ by few outliers, other cells may hide theirs, and the more cells there are, the more
-    probably one does. Then all floors are multiplied by the number of other cells. The floors of a cell against itself
-    or an equal cell have no effect, because their distance is 0.
+    The floors of a cell against itself or an equal cell have no effect, because their distance is 0.
     """
     every = np.arange(len(cells.values))
-    pairs = [cells.subtract_cell(cell, every) for cell in range(len(every))]
-    floors = np.array([chance.floors(differences) for differences in pairs])
-    if chance.can_be_skewed(cells) and any(chance.can_miss_outliers(differences).any() for differences in pairs):
-        floors *= max(1, len(every) - 1)
-    return np.minimum(floors, 1.0)
+    return np.array([chance.floors(cells.subtract_cell(cell, every)) for cell in range(len(every))])
+
+
+def _range_floors(cells: Contributions) -> NDArray[np.float64]:
+    """Return the floors of all pairs of cells by the range of the scores, float64[n_cells, n_cells].
+
+    The more cells there are, the more probably one of them hides the other side of a skewed difference. So these floors
+    are multiplied by the number of other cells.
+    """
+    every = np.arange(len(cells.values))
+    floors = [chance.range_floors(cells.subtract_cell(cell, every), cells.reach) for cell in range(len(every))]
+    return np.minimum(1.0, np.array(floors) * max(1, len(every) - 1))
 
 
 def _distances(measure: BestMeasure, n_cells: int) -> NDArray[np.float64]:

@@ -39,14 +39,11 @@ _NEGLIGIBLE = 0.1
 _TIMES_AS_FAR = 2.0
 """Assumed extent of a tail that the data lack, as a multiple of the observed differences."""
 
-_MIN_SPREAD = 1 / 4
-"""Smallest standard error of a bootstrap draw, as a share of the standard error of the data. A draw that misses the
-only outlier may have no spread at all. Its size is then 4, which the data exceed with a single outlier only if at
-least five were expected: the probability of at most one is then 0.04, however far the outliers are.
+MIN_SPREAD = 1 / 4
+"""Minimum standard error of a draw for scores of a known range, as a share of that of the data. A draw that misses the
+only outlier then has a size of 4. The data exceed it with a single outlier only if at least five were expected, and
+`range_floors` bounds the p-value.
 """
-
-_FEW_OUTLIERS = 3
-"""Clusters that a twentieth of the draws miss together."""
 
 _NO_SPREAD = 1e-6
 """Share of the sum of squares below which a remainder may be a rounding error."""
@@ -130,23 +127,27 @@ def distances(differences: Contributions) -> NDArray[np.float64]:
     return scale_sizes(standard_errors(differences), differences.values)
 
 
-def resample_clusters(differences: Contributions, draws: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+def resample_clusters(
+    differences: Contributions, draws: Sequence[NDArray[np.float64]], min_spread: float = 0.0
+) -> NDArray[np.float64]:
     """Return distances from the differences, in standard errors, after drawing clusters with replacement,
     float64[n_draws, n].
 
     `draws` are counts of the clusters. A column that differs in few clusters draws only from these. Each value is the
     larger of two draws in the direction of the heavier tail. A size that a share q of the draws exceeds is therefore
-    exceeded by a share 2q of the values.
+    exceeded by a share 2q of the values. The standard error of a draw is at least the share `min_spread` of that of the
+    data. Without it, a draw that misses the only outlier may have no spread, and an infinite size.
     """
     centred = differences.centred
     resampled = resampled_sums(draws, np.hstack([centred, centred**2]))
     gains, squares = np.hsplit(resampled, 2)
-    sizes = _heavier_tail(centred, gains, squares, differences.n_clusters)
+    sizes = _heavier_tail(centred, gains, squares, differences.n_clusters, min_spread)
     differing = _differing_clusters(differences)
     for column in np.flatnonzero(_is_sparse(differing)):
         recentred = _centre_on_differing(differences, int(column), differing[:, column])
         gains, squares = _redraw(recentred, len(resampled), differences.n_clusters)
-        sizes[:, column] = _heavier_tail(recentred[:, np.newaxis], gains, squares, differences.n_clusters)[:, 0]
+        tail = _heavier_tail(recentred[:, np.newaxis], gains, squares, differences.n_clusters, min_spread)
+        sizes[:, column] = tail[:, 0]
     return sizes
 
 
@@ -155,35 +156,45 @@ def floors(differences: Contributions) -> NDArray[np.float64]:
     differences.
 
     Equally good cells may differ by -a in most clusters and by +b in the rest. Their differences in k clusters all have
-    the same sign with probability q^k, q = b / (a + b), and then the data do not show the other side. With probability
-    k (1 - q) q^(k - 1), they show a single cluster of the other side, which is too few to estimate its share. b is the
-    largest difference that scores allow (`Contributions.bound`), at most twice a. Right or wrong answers, one per
-    cluster, have a = b: (1/2)^k. If clusters differ in size, a few dominate. So k is their effective number: the number
-    of equally large clusters with the same precision.
+    the same sign with probability (b / (a + b))^k, and then the data do not show the other side. b is the largest
+    difference that scores allow (`Contributions.bound`), at most twice a. Right or wrong answers, one per cluster, have
+    a = b: (1/2)^k. If clusters differ in size, a few dominate. So k is their effective number: the number of equally
+    large clusters with the same precision.
     Source: the bound comes from a bet on bounded differences (Waudby-Smith & Ramdas 2024, JRSS B 86(1)). b = 2a is an
     assumption, because no test of few clusters is valid for every tail. Effective numbers: Kish 1965, "Survey
     Sampling".
     """
+    k, seen = _differing_numbers(differences)
+    q = np.maximum(_other_side(seen, np.minimum(differences.bound, _TIMES_AS_FAR * seen)), 0.5)
+    return np.where(k > 0.0, q**k, 0.0)
+
+
+def range_floors(differences: Contributions, reach: float) -> NDArray[np.float64]:
+    """Return smallest p-values for scores that differ by at most `reach`, float64[n].
+
+    They are as in `floors`, but b is `reach` if that is more than 2a. If the data show a single cluster of the
+    other side, that is too few to estimate its share. The p-value then counts the k ways in which this happens, too.
+    """
+    k, seen = _differing_numbers(differences)
+    unseen = np.minimum(differences.bound, np.maximum(reach, _TIMES_AS_FAR * seen))
+    q = np.maximum(_other_side(seen, unseen), 0.5)
+    single = np.where(_has_single_outlier(differences), k * (1 - q) * q ** np.maximum(k - 1, 0.0), 0.0)
+    return np.where(k > 0.0, q**k + single, 0.0)
+
+
+def _differing_numbers(differences: Contributions) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the effective number of differing clusters and their mean absolute difference, float64[n] each."""
     differing = _differing_clusters(differences)
     shares = np.where(differing, differences.shares[:, np.newaxis], 0.0)
     weights, squares = shares.sum(axis=0), (shares**2).sum(axis=0)
     k = np.divide(weights**2, squares, where=squares > 0.0, out=np.zeros(len(squares)))
-    seen = np.abs(np.where(differing, differences.total, 0.0)).sum(axis=0) / np.where(k > 0.0, weights, 1.0)
-    unseen = np.minimum(differences.bound, _TIMES_AS_FAR * seen)
-    q = np.maximum(np.divide(unseen, unseen + seen, where=seen > 0.0, out=np.zeros(len(seen))), 0.5)
-    p = q**k + np.where(_has_single_outlier(differences, differing), k * (1 - q) * q ** (k - 1), 0.0)
-    return np.where(k > 0.0, p, 0.0)
+    sizes = np.abs(np.where(differing, differences.total, 0.0)).sum(axis=0)
+    return k, sizes / np.where(k > 0.0, weights, 1.0)
 
 
-def can_miss_outliers(differences: Contributions) -> NDArray[np.bool_]:
-    """Return True where draws may miss all clusters that make up the spread, bool[n]: at most three clusters have
-    nearly all of the variance.
-    """
-    order = np.argsort(np.abs(differences.centred), axis=0)
-    rest = np.take_along_axis(differences.centred, order[:-_FEW_OUTLIERS], axis=0)
-    spread = (rest**2).sum(axis=0) - rest.sum(axis=0) ** 2 / max(1, len(rest))
-    is_missed: NDArray[np.bool_] = spread < _MIN_SPREAD**2 * (differences.centred**2).sum(axis=0)
-    return is_missed
+def _other_side(seen: NDArray[np.float64], unseen: NDArray[np.float64]) -> NDArray[np.float64]:
+    share: NDArray[np.float64] = np.divide(unseen, unseen + seen, where=seen > 0.0, out=np.zeros(len(seen)))
+    return share
 
 
 def smallest_floor(n_effective: float, *, is_right_or_wrong: bool) -> float:
@@ -195,7 +206,11 @@ def smallest_floor(n_effective: float, *, is_right_or_wrong: bool) -> float:
 
 
 def _heavier_tail(
-    centred: NDArray[np.float64], gains: NDArray[np.float64], squares: NDArray[np.float64], n_clusters: int
+    centred: NDArray[np.float64],
+    gains: NDArray[np.float64],
+    squares: NDArray[np.float64],
+    n_clusters: int,
+    min_spread: float,
 ) -> NDArray[np.float64]:
     """Return sizes in the heavier tail, float64[n_draws, n], from redrawn `gains` and sums of `squares` of the same
     shape.
@@ -203,7 +218,9 @@ def _heavier_tail(
     `centred` float64[:, n] are the contributions from which they were drawn.
     """
     gains[np.abs(gains) <= TOLERANCE * np.abs(centred).sum(axis=0)] = 0.0
-    variances = np.maximum(squares - gains**2 / n_clusters, _MIN_SPREAD**2 * (centred**2).sum(axis=0))
+    variances = squares - gains**2 / n_clusters
+    variances[variances <= TOLERANCE * squares] = 0.0  # a variance that cancels leaves a rounding error
+    variances = np.maximum(variances, min_spread**2 * (centred**2).sum(axis=0))
     # A long tail raises the standard error with the gain, so gains against it are larger in standard errors.
     against_tail = np.where((centred**3).sum(axis=0) > 0.0, -gains, gains)
     one_sided = np.where(against_tail > 0.0, scale_sizes(np.sqrt(variances), against_tail), 0.0)
@@ -226,16 +243,18 @@ def _redraw(
     return draws[:, :1], draws[:, 1:]
 
 
-def _has_single_outlier(differences: Contributions, differing: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _has_single_outlier(differences: Contributions) -> NDArray[np.bool_]:
     """Return True where one cluster differs in the other direction than the cells, and at least as far as the clusters
     that differ in their direction do on average, bool[n].
     """
-    towards = np.where(differing, differences.total * np.sign(differences.values), 0.0)
+    towards = differences.total * np.sign(differences.values)
+    towards[~_differing_clusters(differences)] = 0.0
     shares = differences.shares[:, np.newaxis]
     weights = np.where(towards > 0.0, shares, 0.0).sum(axis=0)
     usual = np.maximum(towards, 0.0).sum(axis=0) / np.where(weights > 0.0, weights, 1.0)
     is_single: NDArray[np.bool_] = (-towards >= usual * shares * (1 - TOLERANCE)).sum(axis=0) == 1
-    return is_single & (weights > 0.0)
+    is_single &= weights > 0.0
+    return is_single
 
 
 def _differing_clusters(differences: Contributions) -> NDArray[np.bool_]:

@@ -65,6 +65,7 @@ class Contributions:
     of a single cluster. They show no spread, so the variance leaves them out. `bound` float64[n_cells] is the largest
     possible difference between two values of a cluster: 1 if scores are all 0 or 1, else infinite.
 
+    `reach` is the largest difference between two scores of any samples and cells, infinite for a metric of a corpus.
     `are_wins_or_losses` means that any two cells differ by 0 or by one fixed size in each cluster: scores are all 0 or
     1, and each cluster is one sample of a single stratum.
     """
@@ -76,6 +77,7 @@ class Contributions:
     df: int
     n_lone_strata: int
     bound: NDArray[np.float64]
+    reach: float = np.inf
     are_wins_or_losses: bool = False
 
     @property
@@ -118,7 +120,9 @@ class Contributions:
         values[np.abs(values) <= _ROUNDING * (np.abs(self.values) @ sizes)] = 0.0
         bounds = np.where(sizes > 0.0, self.bound[:, np.newaxis], 0.0) * sizes
         bound = bounds.sum(axis=0) / 2
-        return replace(self, values=values, total=total, centred=centred, bound=bound, are_wins_or_losses=False)
+        return replace(
+            self, values=values, total=total, centred=centred, bound=bound, reach=np.inf, are_wins_or_losses=False
+        )
 
     def subtract_cell(self, cell: int, others: Sequence[int] | NDArray[np.int64]) -> "Contributions":
         """Return the contributions to the differences between `others` and one cell. Differences from rounding are set
@@ -170,8 +174,9 @@ def contributions(scores: SampleScores) -> Contributions:
     df = min(len(ids) - 1, sum(n - 1 for n in n_clusters))
     bound = _bound(scores)
     are_wins_or_losses = len(ids) == scores.n_samples and len(strata) == 1 and bool(np.isfinite(bound).all())
+    reach = float(np.ptp(scores.statistics)) if scores.combine is None else np.inf
     return Contributions(
-        values, total, centred, all_shares, df, n_clusters.count(1), bound, are_wins_or_losses=are_wins_or_losses
+        values, total, centred, all_shares, df, n_clusters.count(1), bound, reach, are_wins_or_losses=are_wins_or_losses
     )
 
 

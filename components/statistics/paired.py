@@ -64,7 +64,7 @@ class PairedTest:
             return [Comparison(0, 0)] * n_others
         differences = contributions(scores).subtract_cell(0, range(1, n_others + 1))
         swapped = chance.resample_signs(differences, self._swaps(differences))
-        p = _p(chance.observed_sizes(differences), swapped)
+        p, floors = _p(chance.observed_sizes(differences), swapped), chance.floors(differences)
         errors = chance.standard_errors(differences)
         # Over several strata the two kinds of standard errors differ.
         as_one = np.divide(
@@ -74,10 +74,15 @@ class PairedTest:
         if chance.can_be_skewed(differences):
             draws = list(draw_counts(differences.n_clusters, self.n_resamples, self.seed))
             redrawn = chance.resample_clusters(differences, draws)
-            p = np.maximum(p, _p(chance.distances(differences), redrawn))
+            skewed = np.maximum(_p(chance.distances(differences), redrawn), floors)
+            if np.isfinite(differences.reach):
+                redrawn = chance.resample_clusters(differences, draws, chance.MIN_SPREAD)
+                bounded = _p(chance.distances(differences), redrawn)
+                skewed = np.minimum(skewed, np.maximum(bounded, chance.range_floors(differences, differences.reach)))
+            p = np.maximum(p, skewed)
             by_chance.append(redrawn)
-        floors = chance.floors(differences)
-        p = np.maximum(p, floors)
+        else:
+            p = np.maximum(p, floors)
         with np.errstate(invalid="ignore"):  # a difference that is equal everywhere is exact
             widths = np.where(errors == 0.0, 0.0, errors * _critical(by_chance, 1 - self.confidence, differences))
         low, high = differences.values - widths, differences.values + widths

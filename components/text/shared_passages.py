@@ -6,6 +6,7 @@ contain. A line break, a cut-off sentence or an edit therefore costs a few chara
 """
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
@@ -181,22 +182,46 @@ def contained_number_share(passage: str, document: str) -> float:
 
 
 def copied_number_share(passage: str, document: str, pieces: Iterable[Segment]) -> float:
-    """Return the share of a passage's numbers that lie in its `pieces` and are the same numbers in the document; 1 for
-    a passage without numbers.
+    """Return the share of a passage's distinct numbers that a document repeats in the place of each; 1 for a passage
+    without numbers.
 
-    The document's other text does not count. 18 is not copied where the document has 14, 180 or 1.18 instead, even if
-    it has an 18 elsewhere.
+    A number in one of the `pieces` has one place. Any other number may be up to `RUN` characters from where the
+    neighbouring pieces leave room for it. The document's other text does not count: 18 is not repeated where the
+    document has 14, 180 or 1.18 instead, even if it has an 18 elsewhere.
     """
-    numbers = [number.span() for number in _NUMBER.finditer(passage)]
-    in_document = {number.span() for number in _NUMBER.finditer(document)}
-    copied = {
-        (start, end)
-        for piece in pieces
-        for start, end in numbers
-        if piece.start <= start and end <= piece.start + piece.length
-        if (start - piece.start + piece.place, end - piece.start + piece.place) in in_document
-    }
-    return len(copied) / len(numbers) if numbers else 1.0
+    in_passage = list(_NUMBER.finditer(passage))
+    in_document = list(_NUMBER.finditer(document)) if in_passage else []
+    starts = [number.start() for number in in_document]
+    ordered = sorted(pieces)
+    repeated: dict[str, bool] = {}
+    for number in in_passage:
+        low, high = _place(*number.span(), ordered)
+        near = in_document[bisect_left(starts, low) : bisect_right(starts, high)]
+        is_repeated = any(other.group() == number.group() and other.end() <= high for other in near)
+        repeated[number.group()] = repeated.get(number.group(), True) and is_repeated
+    return sum(repeated.values()) / len(repeated) if repeated else 1.0
+
+
+def _place(start: int, end: int, pieces: Sequence[Segment]) -> tuple[int, int]:
+    """Return the characters of the document among which the characters [start, end) of the passage have their place.
+
+    They are [0, -1), without a place, if the neighbouring pieces are far apart in the document.
+    """
+    before = next((piece for piece in reversed(pieces) if piece.start <= start), None)
+    after = next((piece for piece in pieces if end <= piece.start + piece.length), None)
+    if before and before == after:
+        return start - before.start + before.place, end - before.start + before.place
+    if before is None and after is None:
+        return 0, -1
+    lows, highs = [], []
+    if before:
+        lows.append(before.place + before.length - RUN)
+        highs.append(before.place + end - before.start + RUN)
+    if after:
+        lows.append(after.place + start - after.start - RUN)
+        highs.append(after.place + RUN)
+    low, high = min(lows), max(highs)
+    return (low, high) if high - low <= end - start + 6 * RUN else (0, -1)
 
 
 class _Compact(NamedTuple):

@@ -49,19 +49,24 @@ def test_best_of_two_cells_equals_a_permutation_test() -> None:
     assert expected - 0.005 <= found.p[1] <= 2 * expected
 
 
-@pytest.mark.parametrize(("n_others", "factor"), [(1, 1), (9, 9)])
-def test_more_cells_are_more_likely_to_hide_an_outlier(n_others: int, factor: int) -> None:
-    """The last cell gains in one group. Each of the others loses in all, and may gain in groups that are missing."""
-    others = [np.full(10, -0.5) + np.random.default_rng(i).normal(0, 0.01, 10) for i in range(n_others)]
-    others[-1][0] = 1.0 if n_others > 1 else others[-1][0]
+def test_range_of_the_scores_separates_cells_despite_an_outlier() -> None:
+    """A cell is wrong in 24 of 25 samples, and nearly right in one. Resamples without this one have no spread."""
+    worse = np.zeros(25)
+    worse[0] = 0.9
+    found = best(scores_of([np.ones(25), worse], np.arange(25)))
+    assert found.p[1] < 0.01
+    assert found.critical is not None
+    assert np.isfinite(found.critical)
+
+
+@pytest.mark.parametrize("n_others", [1, 9])
+def test_small_losses_do_not_exclude_rare_large_gains(n_others: int) -> None:
+    """Nine cells lose 0.1 in all ten samples or gain 0.9 in one. The others may gain as much in further samples."""
+    others = [np.full(10, -0.1) for _ in range(n_others)]
+    for i, other in enumerate(others[1:]):
+        other[i] = 0.9
     found = best(scores_of([np.zeros(10), *others], np.arange(10)))
-    assert found.p[1] == pytest.approx(factor * (2 / 3) ** 10, rel=0.02)
-
-
-def test_floor_does_not_grow_if_no_group_is_an_outlier() -> None:
-    others = [np.random.default_rng(i).normal(-3, 0.5, 12) for i in range(9)]
-    found = best(scores_of([np.zeros(12), *others], np.arange(12)))
-    assert found.p[1:] == pytest.approx((2 / 3) ** 12, rel=0.02)
+    assert (found.p > (0.05 if n_others > 1 else 0.01)).all()
 
 
 def test_critical_value_of_the_best_grows_with_the_cells() -> None:
@@ -119,7 +124,7 @@ def test_later_rounds_reuse_the_resamples_of_the_first_round(monkeypatch: pytest
     monkeypatch.setattr(best_module._LargestByChance, "among", counted_round)
     assert (best(scores).p == expected.p).all()
     assert n_rounds > 2
-    assert n_measured == 2, "once by sign changes, once by redrawing"
+    assert n_measured == 3, "once by sign changes, twice by redrawing"
 
 
 def test_best_cells_respect_a_minimized_metric() -> None:

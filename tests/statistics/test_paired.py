@@ -100,12 +100,12 @@ def test_single_outlier_does_not_hide_a_large_difference() -> None:
 
 @pytest.mark.parametrize(("n_groups", "p"), [(9, 0.1431), (12, 0.0540), (16, 0.0137), (20, 0.0033)])
 def test_single_outlier_bounds_p_by_the_ways_in_which_it_can_happen(n_groups: int, p: float) -> None:
-    """Losses of 0.5 and gains of 1 in a third of the groups show at most one gain with this probability."""
-    values = np.full(n_groups, -0.5)
+    """Losses and twofold gains in a third of the groups show at most one gain with this probability."""
+    values = np.full(n_groups, -1.0)
     values[3] = 1.0
-    assert chance.floors(contributions_of(values))[0] == pytest.approx(p, abs=0.002)
-    values[3] = 0.1  # a small gain says little about gains that the data lack
-    assert chance.floors(contributions_of(values))[0] == pytest.approx((2 / 3) ** n_groups, rel=0.01)
+    assert chance.range_floors(contributions_of(values), 2.0)[0] == pytest.approx(p, abs=1e-4)
+    values[3] = -1.0
+    assert chance.range_floors(contributions_of(values), 2.0)[0] == pytest.approx((2 / 3) ** n_groups)
 
 
 def contributions_of(values: NDArray[np.float64]) -> Contributions:

@@ -91,12 +91,21 @@ def test_share_of_contained_numbers_is_computed() -> None:
         ("A licence is granted for 14 months and costs 1,200 crowns. Answers take 18 days.", 0.5),
         ("A licence is granted for 180 months and costs 1,200 crowns.", 0.5),
         ("A licence is granted for 18 months and costs 1,200.50 crowns.", 0.5),
+        ("A licence is granted for 18-months and costs about 1,200 crowns.", 1.0),
+        ("A licence is granted for **18** months and costs 1,200 crowns.", 1.0),
+        ("A licence is granted for months (18) and costs 1,200 crowns.", 1.0),
         ("Nothing else.", 0.0),
     ],
 )
 def test_numbers_count_as_copied_only_inside_the_copied_text(document: str, share: float) -> None:
     passage = "A licence is granted for 18 months and costs 1,200 crowns."
     assert copied_number_share(passage, document, list(segments(passage, document))) == share
+
+
+def test_repeated_number_counts_once() -> None:
+    report = "In 2021 revenue was {} million; 2021 had four quarters, 2021 was a good year, and 2021 ended well."
+    passage, document = report.format(310), report.format(355)
+    assert copied_number_share(passage, document, list(segments(passage, document))) == 0.5
 
 
 def test_passage_without_numbers_has_all_numbers_copied() -> None:
