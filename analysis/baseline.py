@@ -32,6 +32,12 @@ FORMAT = 3
 _N_DIGITS = 12
 """Hexadecimal digits of the hashes, which reveal edited samples with the same id."""
 
+_ACCESS = (
+    "api_key_env", "backoff_s", "base_url", "completions_per_request", "concurrency", "length_parameter",
+    "max_requests_per_minute", "max_retries", "max_tokens_per_minute", "timeout_s",
+)  # fmt: skip
+"""Fields of models that change no score."""
+
 _EXPECTED = (
     "expected a file that `python -m analysis baseline` wrote. Write it with: python -m analysis baseline SWEEP CELL "
     "--out FILE"
@@ -156,9 +162,29 @@ def sample_rows(scored: ScoredSamples) -> dict[SampleId, int]:
 
 
 def hash_definition(cell: CellResult, metric: str) -> str:
-    """Return the hash of the settings of the component that computes the metric; "" if it is unknown."""
-    node = results.component_settings(cell, metric)
-    return _hash(json.dumps(node, sort_keys=True)) if node is not None else ""
+    """Return the hash of the settings of the component or the judge that computes the metric; "" if it is unknown.
+
+    It leaves out settings that change no score, such as the address of a judge's server.
+    """
+    node = results.component_settings(cell, metric) or _judge_settings(cell, metric)
+    return _hash(json.dumps(_scoring_settings(node), sort_keys=True)) if node else ""
+
+
+def _judge_settings(cell: CellResult, metric: str) -> Mapping[str, Any] | None:
+    """Return the settings of the judge that computes the metric. If no judge has its name, return those of all."""
+    judge = cell.config.get("judge")
+    scores = judge.get("scores") if isinstance(judge, Mapping) else None
+    if not isinstance(scores, Mapping):
+        return None
+    named = {name: node for name, node in scores.items() if metric in (name, node.get("name"))}
+    return named or scores
+
+
+def _scoring_settings(node: Any) -> Any:
+    """Return settings without those of access to servers."""
+    if not isinstance(node, Mapping):
+        return node
+    return {name: _scoring_settings(value) for name, value in node.items() if name not in _ACCESS}
 
 
 def _hash(text: str) -> str:

@@ -272,7 +272,7 @@ def _pair(name: str, before: BaselineMetric, sweep: LoadedSweep, cell: CellResul
     if metric.direction() != before.larger_is_better:
         raise DataError(f"{metric}: larger_is_better differs from the baseline. Write the baseline again.")
     now = hash_definition(cell, metric.metric)
-    if now and before.definition and now != before.definition:
+    if now and now != before.definition:
         raise DataError(f"{metric}: its settings differ from the baseline. Write the baseline again.")
     scored = scored_samples(sweep, cell, metric)
     rows = sample_rows(scored)

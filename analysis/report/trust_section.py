@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from analysis.report.report_input import MANY_LEVELS, ReportSource
 from components.json_value import Json
 from components.records import AnswerState, ScoreState
+from components.subsets import OVERALL
 from runner.console.excluded_samples import excluded_texts
 from runner.console.styled_text import count, join_names
 from runner.console.unreadable_replies import judges_by_cause
@@ -252,24 +253,35 @@ def _answers(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
 
 
 def _judges(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
-    worst, shares, readable = {}, {}, []
+    worst, shares, failures, readable = {}, {}, [], []
     for judge in dict.fromkeys(name for cell in cells for name in cell.judges):
-        entries = [cell.judges[judge] for cell in cells if judge in cell.judges]
+        judged = [cell for cell in cells if judge in cell.judges]
+        entries = [cell.judges[judge] for cell in judged]
         n_judged, unread = (sum(int(each.get(name, 0)) for each in entries) for name in ("n_judged", "n_unparsable"))
+        if n_failed := sum(_count_failed(cell, judge) for cell in judged):
+            failures.append(f"{n_failed:,} of {n_judged:,} requests of {judge}")
         if unread:
             worst[judge] = max(entries, key=lambda each: int(each.get("n_unparsable", 0)))
-            shares[judge] = f"{unread:,} of {n_judged:,} replies of {judge}"
-        elif n_judged:
-            readable.append(f"{n_judged:,} of {judge}")
+            shares[judge] = f"{unread:,} of {n_judged - n_failed:,} replies of {judge}"
+        elif n_judged > n_failed:
+            readable.append(f"{n_judged - n_failed:,} of {judge}")
     causes = [
         f"{join_names(shares[judge] for judge in judges)}{f' ({cause})' if cause else ''}"
         for cause, judges in judges_by_cause(worst).items()
     ]
+    effect = "A judge then gives no score, and a step leaves its sample unchanged."
+    if failures:
+        yield TrustCheck(WARNING, "Failed requests of judges and steps", f"{join_names(failures)}. {effect}")
     if causes:
-        effect = "A judge then gives no score, and a step leaves its sample unchanged."
         yield TrustCheck(WARNING, "Unreadable replies", f"{'; '.join(causes)}. {effect}")
     if readable:
         yield TrustCheck(FINE, "All replies of judges and steps could be read", f"{join_names(readable)}.")
+
+
+def _count_failed(cell: CellResult, judge: str) -> int:
+    """Return the number of failed requests of a step, or of samples without a judgement because requests failed."""
+    entry = cell.metrics.get(OVERALL, {}).get(judge, {})
+    return int(cell.judges[judge].get("n_failed") or entry.get("n_excluded", {}).get(ScoreState.FAILED, 0))
 
 
 def _cut(source: ReportSource, cells: Sequence[CellResult]) -> Iterator[TrustCheck]:

@@ -51,7 +51,7 @@ def main(config: DictConfig) -> None:
         config.hydra = settings
     in_sweep = settings.mode is RunMode.MULTIRUN
     if not in_sweep and "sweeps" in settings.runtime.choices:
-        print_error("+sweeps: got a sweep of several cells without -m. Add -m.")
+        print_error("+sweeps: a preset needs -m, even if it has one cell. Add -m.")
         sys.exit(EXIT_NOT_RUN)
     sweep_dir = Path(settings.sweep.dir)
     overrides = list(settings.overrides.task)

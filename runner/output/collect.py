@@ -173,6 +173,7 @@ def _too_many_failures(summary: Mapping[str, Json], max_failure_rate: float) -> 
     causes = summary["commonest_errors"] | {name: counts["commonest_error"] for name, counts in judges.items()}
     for name, entry in summary["metrics"].get(OVERALL, {}).items():
         failed[name] = entry["n_excluded"].get(ScoreState.FAILED, 0)
+        n_of[name] = entry["n"] + failed[name] + entry["n_excluded"].get(ScoreState.UNPARSABLE, 0)  # were requested
     # The class "other" says nothing by itself. With other classes, it completes their sum.
     has_classes = set(summary["errors"]) != {ErrorClass.OTHER}
     by_class = {"answers": error_counts(summary["errors"]) if has_classes else ""}

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from analysis.__main__ import main
-from analysis.baseline import compute_checksum
+from analysis.baseline import compute_checksum, hash_definition
 from analysis.gate import PASSED, WORSE, MetricCheck, Pair, make_checks
 from components.statistics import PairedTest
 from runner import run as run_sweep
+from runner.results import CellResult
 from tests.analysis import tiny_sweep
 from tests.analysis.tiny_sweep import CELLS, TinyCell
 from tests.statistics.cells import scores_of
@@ -295,3 +296,24 @@ def test_demo_is_not_worse_than_its_stored_baseline(tmp_path: Path) -> None:
     result = run_sweep([*demo, *folders])
     gate = ["gate", str(result.folder), "--baseline", str(OF_DEMO), "--margin", "0.001"]
     assert main(gate) == 0
+
+
+class TestDefinitionOfJudgedMetrics:
+    """The baseline of a judged metric belongs to its judge."""
+
+    def cell(self, model: str = "a", url: str = "http://one", name: str = "accuracy") -> CellResult:
+        llm = {"_target_": "components.llms.openai_chat.OpenAIChat", "model": model, "base_url": url, "timeout_s": 9.0}
+        scores = {name: {"_target_": "components.judges.graded.Graded", "name": name, "llm": llm}}
+        return CellResult("a", "OK", {}, (), {"judge": {"scores": scores}}, {})
+
+    def test_another_judge_model_is_another_metric(self) -> None:
+        first, other = (hash_definition(self.cell(model), "accuracy") for model in ("a", "b"))
+        assert first
+        assert first != other
+
+    def test_address_of_the_judge_does_not_matter(self) -> None:
+        assert hash_definition(self.cell(), "accuracy") == hash_definition(self.cell(url="http://two"), "accuracy")
+
+    def test_metric_with_another_name_than_its_judge_has_a_definition(self) -> None:
+        first, other = (hash_definition(self.cell(model, name="claims"), "claim_recall") for model in ("a", "b"))
+        assert first != other

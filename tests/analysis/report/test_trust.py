@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from analysis.report.cells_section import CellRow, CellTable
-from analysis.report.trust_section import whole_gold
+from analysis.report.trust_section import _judges, whole_gold
+from runner.results import CellResult
 from tests.analysis import tiny_sweep
 from tests.analysis.report.pages import report_on
 from tests.analysis.tiny_sweep import CELLS
@@ -151,3 +152,19 @@ def test_larger_contexts_are_not_called_worse(metric: str, verdict: str) -> None
     table = CellTable(metric, "overall", metric, metric == "rouge_l", 1, False, (row,), (), "", None)
     assert table.verdict_text(row) == verdict
     assert table.verdict_text(replace(row, verdict="may be the best")) == "may be the best"
+
+
+@pytest.mark.parametrize(
+    ("n_failed", "expected"),
+    [
+        (0, {"All replies of judges and steps could be read": "25 of accuracy."}),
+        (25, {"Failed requests of judges and steps": "25 of 25 requests of accuracy. A judge then gives no score"}),
+    ],
+)
+def test_report_calls_no_reply_readable_that_did_not_arrive(n_failed: int, expected: dict[str, str]) -> None:
+    metrics = {"overall": {"accuracy": {"n": 25 - n_failed, "n_excluded": {"failed": n_failed}}}}
+    judges = {"accuracy": {"n_judged": 25, "n_unparsable": 0, "reasons": {}, "commonest": ""}}
+    cell = CellResult("a", "OK", {}, (), {}, {}, metrics=metrics, judges=judges)
+    found = {check.head: check.text for check in _judges([cell])}
+    assert found.keys() == expected.keys()
+    assert all(text in found[head] for head, text in expected.items())

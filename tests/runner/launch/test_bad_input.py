@@ -93,7 +93,10 @@ class TestCommandLine:
 
     def test_sweep_preset_without_multirun_flag_suggests_the_flag(self, tmp_path: Path) -> None:
         code, error = self.run(tmp_path, "+sweeps=smoke")
-        assert (code, error) == (EXIT_NOT_RUN, "+sweeps: got a sweep of several cells without -m. Add -m.\n")
+        assert (code, error) == (
+            EXIT_NOT_RUN,
+            "+sweeps: a preset needs -m, even if it has one cell. Add -m.\n",
+        )
 
     @pytest.mark.parametrize(("typed", "meant"), [("retriver=bm25", "retriever"), ("top_kk=3", "top_k")])
     def test_misspelt_name_suggests_the_nearest_name(self, tmp_path: Path, typed: str, meant: str) -> None:
