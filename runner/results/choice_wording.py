@@ -12,6 +12,7 @@ UNLIKE = 1.5
 """Cells whose tokens of context differ by more than this factor are named with these numbers."""
 
 _ALL_WORSE = "all other cells are significantly worse"
+_ALL_WITH_OTHER_SCORES_WORSE = "all cells with other scores are significantly worse"
 
 Name = Callable[[CellResult], str]
 
@@ -115,7 +116,9 @@ def _context_sentence(context: str) -> str:
 
 def _worse_cells(choice: Choice, name: Name) -> str:
     others = _other_cells(choice)
-    return f"{_single_other(choice, name)} is significantly worse" if len(others) == 1 else _ALL_WORSE
+    if len(others) == 1:
+        return f"{_single_other(choice, name)} is significantly worse"
+    return _ALL_WORSE if len(choice.tied[0]) == 1 else _ALL_WITH_OTHER_SCORES_WORSE
 
 
 def _tied_cells(choice: Choice, metric: str, name: Name) -> str:

@@ -1,6 +1,7 @@
 """The gate for continuous integration: exit codes, error rates, and baselines that cannot be compared."""
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -98,7 +99,18 @@ def test_gate_treats_an_edited_question_as_another_sample(
 ) -> None:
     after = sweep_of(tmp_path / "after", *values_around(0.2, 2), question="What happened then?")
     assert main(["gate", str(after), "--baseline", str(before)]) == 2
-    assert "in common with the baseline" in capsys.readouterr().err
+    assert "has none of the baseline's samples with a value of rouge_l. Gate the same data set" in " ".join(
+        capsys.readouterr().err.split()
+    )
+
+
+def test_gate_reports_why_a_cell_has_no_value(before: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    after = sweep_of(tmp_path / "after", *[None] * len(values_around(0.2, 2)))
+    assert main(["gate", str(after), "--baseline", str(before)]) == 2
+    error = " ".join(capsys.readouterr().err.split())
+    assert re.search(
+        r"no sample has a value of rouge_l \(\w+ \d+\)\. Look at the cell: python -m analysis samples", error
+    )
 
 
 def test_gate_does_not_compare_samples_with_corrected_references(

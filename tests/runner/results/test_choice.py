@@ -91,6 +91,13 @@ def test_ranking_metric_prefers_the_equal_cell_with_most_gold_in_prompt() -> Non
             "cell 642 has 206), and all other cells are significantly worse.",
         ),
         (
+            [[cell("512", 0.41, tokens=3243), cell("512", 0.41, top_k=8, tokens=3243)]],
+            [cell("64", 0.3, tokens=206), cell("256", 0.35, tokens=1600)],
+            "Take 5122. It has the best f1: 0.4100 over all samples, with 3,243 tokens of context per question (the "
+            "cell 642 has 206), and all cells with other scores are significantly worse. 1 other cell has the same f1 "
+            "for every sample.",
+        ),
+        (
             [[cell("64", 0.41, tokens=206)]],
             [cell("512", 0.3, tokens=3243)],
             "Take 642. It has the best f1: 0.4100 over all samples, with 206 tokens of context per question (the cell "
