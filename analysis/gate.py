@@ -284,13 +284,13 @@ def _pair(name: str, before: BaselineMetric, sweep: LoadedSweep, cell: CellResul
     if not valued:
         reasons = ", ".join(f"{name} {n:,}" for name, n in Counter(scored.states).most_common())
         raise DataError(
-            f"{cell.cell_id}: no sample has a value of {metric.metric} ({reasons}). Look at the cell: python -m analysis "
-            f"samples {sweep.name} {cell.cell_id}"
+            f"{cell.cell_id}: no sample has a value of {metric.metric} ({reasons}). Look at the cell: python -m "
+            f"analysis samples {sweep.name} {cell.cell_id}"
         )
     if not common:
         raise DataError(
-            f"{cell.cell_id}: has none of the baseline's samples with a value of {metric.metric}. Gate the same data set, or, "
-            "if it was changed on purpose, write the baseline again."
+            f"{cell.cell_id}: has none of the baseline's samples with a value of {metric.metric}. Gate the same data "
+            "set, or, if it was changed on purpose, write the baseline again."
         )
     after = scored.statistics[[rows[sample] for sample in common]]
     earlier = np.array([before.scores[sample] for sample in common])
