@@ -171,7 +171,7 @@ def hash_definition(cell: CellResult, metric: str) -> str:
 
 
 def _judge_settings(cell: CellResult, metric: str) -> Mapping[str, Any] | None:
-    """Return the settings of the judge that computes the metric. If no judge has its name, return those of all."""
+    """Return the settings of the judge that computes the metric, or of all judges if none has its name."""
     judge = cell.config.get("judge")
     scores = judge.get("scores") if isinstance(judge, Mapping) else None
     if not isinstance(scores, Mapping):
@@ -181,7 +181,7 @@ def _judge_settings(cell: CellResult, metric: str) -> Mapping[str, Any] | None:
 
 
 def _scoring_settings(node: Any) -> Any:
-    """Return settings without those of access to servers."""
+    """Return settings without the fields in `_ACCESS`."""
     if not isinstance(node, Mapping):
         return node
     return {name: _scoring_settings(value) for name, value in node.items() if name not in _ACCESS}

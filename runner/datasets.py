@@ -231,7 +231,7 @@ def _add_table(commands: "argparse._SubParsersAction[CommandParser]") -> None:
     converting.add_argument(
         "--blank-is-unanswerable",
         action="store_true",
-        help="a question without a document is one that the documents do not answer (default: nobody looked for it)",
+        help="a question without a document is one that the documents do not answer (default: its gold is unknown)",
     )
 
 

@@ -12,7 +12,7 @@ class MissingDocuments:
     """Says what a user may have meant by the id of a document that the corpus lacks."""
 
     def __init__(self, ids: Collection[str], not_read: str = "") -> None:
-        """`ids` are those of the corpus. `not_read` describes files that were not read; "" for none."""
+        """`ids` are the ids of the corpus. `not_read` describes files that were not read; "" for none."""
         self._ids = ids
         self._not_read = not_read
 

@@ -15,7 +15,7 @@ from runner.console.written_files import require_other_files, write_lines
 _DELIMITERS = (",", ";", "\t", "|")
 _BETWEEN_DOCUMENTS = ";"
 QUOTED, NAMED, UNANSWERABLE, OPEN = "sentence known", "document known", "no answer", "no gold"
-"""Subsets: gold is a sentence or whole documents, the documents lack the answer, or nobody looked for gold."""
+"""Subsets: gold is a sentence or whole documents, the documents lack the answer, or gold is unknown."""
 
 
 @dataclass(frozen=True)
