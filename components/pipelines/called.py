@@ -13,7 +13,7 @@ from components.protocols import AnswersFrom
 from components.records import Answer, ErrorClass, Request
 from components.secrets.mask import shorten_masked
 from components.user_code.calling import call_each
-from components.user_code.calls import CallsUserCode, format_exception
+from components.user_code.calls import CallsUserCode, format_call_failure
 from components.user_code.returned_passages import BadReply
 
 _SHOWN_CHARACTERS = 300
@@ -65,6 +65,6 @@ class CalledPipeline(CallsUserCode):
     def _failed_call(self, request: Request, error: BaseException, breaker: Breaker) -> Answer:
         exception = error if isinstance(error, Exception) else RuntimeError(type(error).__name__)
         kind = ErrorClass.MALFORMED if isinstance(error, BadReply) else classify_error(exception)
-        text = shorten_masked(f"{self.path}: {format_exception(error)}", _SHOWN_CHARACTERS)
+        text = shorten_masked(f"{self.path}: {format_call_failure(error, self.path)}", _SHOWN_CHARACTERS)
         breaker.record_failure(exception, text)
         return Answer.from_failure(request, text, kind)

@@ -20,6 +20,11 @@ from components.user_code.returned_passages import (
 
 MAX_ANSWER_CHARACTERS = 100_000
 """Longer than any answer. A longer text is a document, a log or an error."""
+_OTHER_NAMES = (
+    "context", "contexts", "documents", "chunks", "retrieved_contexts", "retrieved_documents", "retrieved_passages",
+    "source_documents", "source_nodes",
+)  # fmt: skip
+"""Names under which other tools return passages."""
 MAX_SECONDS = 10**9
 """Longer than any call. Sums over many answers must be finite."""
 
@@ -46,7 +51,8 @@ def read_reply(value: object, request_id: str, latency_s: float) -> Answer:
     """Return a reply as an Answer whose text is JSON for `parse_stored_replies`.
 
     `value` is a string, or a mapping or dataclass with `answer`, and optionally `passages`, `usage` and `seconds`.
-    Other names are ignored. Raises BadReply for a value of another form, and for one that is too long.
+    Other names are ignored, except that a list in `_OTHER_NAMES` without `passages` is an error: metrics would miss it.
+    Raises BadReply for that, for a value of another form, and for one that is too long.
     """
     if isinstance(value, str):
         value = {"answer": value}
@@ -54,6 +60,10 @@ def read_reply(value: object, request_id: str, latency_s: float) -> Answer:
     answer = read_text(reply.get("answer"), "answer")
     if len(answer) > MAX_ANSWER_CHARACTERS:
         raise BadReply(f"answer: has {len(answer):,} characters, expected at most {MAX_ANSWER_CHARACTERS:,}")
+    if "passages" not in reply and (misnamed := [name for name in _OTHER_NAMES if isinstance(reply.get(name), list)]):
+        raise BadReply(
+            f"the reply has `{misnamed[0]}`, expected `passages`. Rename it, or return passages=None to leave it out"
+        )
     stored = {"answer": answer, "passages": _passages(reply.get("passages"))}
     usage = read_fields(reply.get("usage") or {}, "usage", "a mapping with prompt_tokens and completion_tokens")
     seconds = _seconds(reply.get("seconds"))

@@ -15,7 +15,7 @@ from components.retrievers.arms import depth_problems
 from components.retrievers.custom_hits import in_order, read_hits
 from components.secrets.mask import shorten_masked
 from components.user_code.calling import call_each
-from components.user_code.calls import CallsUserCode, format_exception
+from components.user_code.calls import CallsUserCode, format_call_failure
 
 _SHOWN_CHARACTERS = 300
 
@@ -67,6 +67,10 @@ class CalledRetriever(CallsUserCode):
         rows = range(len(queries))
         for row, outcome in call_each(search, rows, self.concurrency, self.timeout_s, setting="retriever.timeout_s"):
             if not isinstance(outcome, list):
-                why = shorten_masked(format_exception(outcome), _SHOWN_CHARACTERS) if outcome else "was not searched"
+                why = (
+                    shorten_masked(format_call_failure(outcome, self.path), _SHOWN_CHARACTERS)
+                    if outcome
+                    else "was not searched"
+                )
                 raise ComponentError(f"{self.option}: {self.path}: {why} (query {row + 1:,} of {len(queries):,})")
             yield row, outcome

@@ -5,6 +5,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
+from traceback import walk_tb
 from typing import Any, ClassVar
 
 from components.errors import ComponentError
@@ -130,6 +131,18 @@ def format_exception(error: BaseException) -> str:
         return " ".join(f"{type(error).__name__}: {error}".split())
     except Exception:  # noqa: BLE001 - the message of a user's exception may fail too
         return type(error).__name__
+
+
+def format_call_failure(error: BaseException, path: str) -> str:
+    """Return `format_exception` with the last line that ran in the user's package: "KeyError at my_app.rag:31: 3"."""
+    package = _to_dotted(path).split(".", 1)[0]
+    lines = [
+        f"{name}:{number}"
+        for frame, number in walk_tb(error.__traceback__)
+        if (name := str(frame.f_globals.get("__name__", ""))).split(".", 1)[0] == package
+    ]
+    kind, colon, message = format_exception(error).partition(":")
+    return f"{kind} at {lines[-1]}{colon}{message}" if lines else f"{kind}{colon}{message}"
 
 
 def _to_dotted(path: str) -> str:

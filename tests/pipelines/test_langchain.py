@@ -173,9 +173,10 @@ class TestChainThatFails(PipelineContract):
         questions = [make_request(each) for each in ("raise", "one", "hang", "long", "two")]
         found = {answer.request_id: answer for answer in self.component.generate(questions)}
         assert {name for name, answer in found.items() if answer.state is AnswerState.OK} == {"one", "two", "long"}
+        line = next(number for number, text in enumerate(CODE.splitlines(), 1) if "no luck" in text)
         assert (found["raise"].error_class, found["raise"].error) == (
             ErrorClass.OTHER,
-            "chain_of_tests:misbehaving: ValueError: no luck",
+            f"chain_of_tests:misbehaving: ValueError at chain_of_tests:{line}: no luck",
         )
         assert found["hang"].error_class is ErrorClass.TIMEOUT
 

@@ -37,6 +37,16 @@ def test_text_reply_has_unknown_passages() -> None:
     assert reply_of("In the west.") == PipelineReply("In the west.", None)
 
 
+@pytest.mark.parametrize("name", ["contexts", "source_documents"])
+def test_passages_under_another_name_are_refused(name: str) -> None:
+    with pytest.raises(BadReply, match=f"has `{name}`, expected `passages`"):
+        reply_of({"answer": "In the west.", name: ["a text"]})
+    assert reply_of({"answer": "In the west.", name: "4 texts"}) == PipelineReply("In the west.", None)
+    assert reply_of({"answer": "In the west.", name: ["a text"], "passages": None}) == PipelineReply(
+        "In the west.", None
+    )
+
+
 def test_empty_passages_differ_from_unknown_passages() -> None:
     assert reply_of({"answer": "x", "passages": []}) == PipelineReply("x", ())
     assert reply_of({"answer": "x", "passages": None}) == PipelineReply("x", None)

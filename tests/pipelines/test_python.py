@@ -97,6 +97,10 @@ class TestPythonPipeline(PipelineContract):
     component = pipeline("answer")
 
 
+def line_of(text: str) -> int:
+    return next(number for number, line in enumerate(CODE.splitlines(), 1) if text in line)
+
+
 class TestWithFailures(PipelineContract):
     component = pipeline("misbehaving", timeout_s=0.2)
 
@@ -106,14 +110,17 @@ class TestWithFailures(PipelineContract):
         failed = {name: (answer.error_class, answer.error) for name, answer in found.items() if answer.error}
         name = "rag_of_tests.misbehaving: "
         assert failed == {
-            "raise": (ErrorClass.OTHER, f"{name}ValueError: no luck at all"),
-            "exit": (ErrorClass.OTHER, f"{name}SystemExit: 3"),
-            "interrupt": (ErrorClass.OTHER, f"{name}KeyboardInterrupt:"),
+            "raise": (ErrorClass.OTHER, f"{name}ValueError at rag_of_tests:{line_of('no luck')}: no luck at all"),
+            "exit": (ErrorClass.OTHER, f"{name}SystemExit at rag_of_tests:{line_of('sys.exit')}: 3"),
+            "interrupt": (
+                ErrorClass.OTHER,
+                f"{name}KeyboardInterrupt at rag_of_tests:{line_of('raise KeyboardInterrupt')}:",
+            ),
             "type": (
                 ErrorClass.MALFORMED,
                 f"{name}BadReply: the reply: got 7 (int), expected a string, or a mapping or dataclass with `answer`",
             ),
-            "unspeakable": (ErrorClass.OTHER, f"{name}Unspeakable"),
+            "unspeakable": (ErrorClass.OTHER, f"{name}Unspeakable at rag_of_tests:{line_of('raise Unspeakable')}"),
             "hang": (ErrorClass.TIMEOUT, f"{name}TimeoutError: no answer after 0.2 s (pipeline.timeout_s)"),
         }
 

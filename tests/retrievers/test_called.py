@@ -151,7 +151,7 @@ class TestFunction:
     @pytest.mark.parametrize(
         ("query", "part"),
         [
-            ("raise", "ValueError: no luck"),
+            ("raise", "ValueError at search_of_tests:"),
             ("hang", "TimeoutError: no answer after 0.2 s (retriever.timeout_s)"),
             ("type", "passages: got 'one text' (str), expected a list"),
             ("hit", "passages[1]: got 7 (int)"),
