@@ -38,6 +38,9 @@ _ACCESS = (
 )  # fmt: skip
 """Fields of models that change no score."""
 
+_START = b'{\n "format": '
+"""The first bytes of every baseline."""
+
 _EXPECTED = (
     "expected a file that `python -m analysis baseline` wrote. Write it with: python -m analysis baseline SWEEP CELL "
     "--out FILE"
@@ -92,8 +95,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Write the file. Returns 0.
 
-    Raises DataError if the sweep or a metric cannot be read, or the file cannot be written.
+    Raises DataError if the sweep or a metric cannot be read, or the file cannot be written. An earlier baseline is
+    replaced, and any other file is an error.
     """
+    if options.out.is_file() and not options.out.read_bytes()[: len(_START)] == _START:
+        raise DataError(f"--out: {options.out} exists and is not a baseline. Choose another path.")
     sweep = results.load(options.sweep)
     cell = choose_cell(sweep, options.cell)
     baseline = make_baseline(sweep, cell, options.metric or [sweep.headline_metric()])

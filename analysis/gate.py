@@ -42,6 +42,7 @@ from components.statistics import (
 from runner import results
 from runner.console.command_parser import CELL, SWEEP
 from runner.console.display import escape_control, estimate, significant_digits
+from runner.console.styled_text import count
 from runner.results import OPTIMISTIC, CellResult, LoadedSweep, chose_by_scores, search_text
 
 PASSED, WORSE, UNCLEAR = "passed", "worse", "cannot tell"
@@ -99,10 +100,11 @@ class MetricCheck:
             return f"{self.metric}: {same if self.is_same else f'no loss of more than {self.margin:g}'}"
         if self.lost:
             return f"{self.metric}: samples of the baseline could not be compared: {exclusion_text(self.lost)}"
-        needed = (
-            f"; about {estimate(self.n_needed)} samples would suffice if the true loss is 0" if self.n_needed else ""
-        )
-        return f"{self.metric}: {self.n:,} samples cannot exclude a loss of more than {self.margin:g}{needed}"
+        unclear = f"{self.metric}: {self.n:,} samples cannot exclude a loss of more than {self.margin:g}"
+        if self.detectable is None:
+            return f"{unclear}: too few of their {count(self.n_clusters, 'group')} have another score than the baseline"
+        needed = f"about {estimate(self.n_needed)} samples would suffice if the true loss is 0" if self.n_needed else ""
+        return f"{unclear}; {needed}" if needed else unclear
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -145,8 +147,18 @@ def _margin(text: str) -> tuple[str, float]:
 def run(options: argparse.Namespace) -> int:
     """Print the checks and write the requested file. Returns 0 if all passed, 1 if a metric is worse, otherwise 3.
 
-    Raises DataError if the sweep or the baseline cannot be read, or if they cannot be compared.
+    Raises DataError if the sweep or the baseline cannot be read, or if they cannot be compared. The requested file then
+    has the message.
     """
+    try:
+        return _run(options)
+    except DataError as error:
+        if options.junit:
+            terminal.write_text(options.junit, junit([JunitCase("comparison", "error", "not comparable", str(error))]))
+        raise
+
+
+def _run(options: argparse.Namespace) -> int:
     baseline = read_baseline(options.baseline)
     sweep = results.load(options.sweep)
     cell = choose_cell(sweep, options.cell)
@@ -156,7 +168,7 @@ def run(options: argparse.Namespace) -> int:
         why = f"; {OPTIMISTIC}" if chose_by_scores(search) else ""
         terminal.make_console(options.format).print(f"[dim]{search_text(search)}{why}[/]")
     if options.junit:
-        terminal.write_text(options.junit, junit(checks))
+        terminal.write_text(options.junit, junit(list(map(_junit_case, checks))))
     verdicts = {result.verdict for result in checks}
     return EXIT_CODES[next(verdict for verdict in (WORSE, UNCLEAR, PASSED) if verdict in verdicts)]
 
@@ -200,21 +212,36 @@ def _show(form: str, baseline: Baseline, cell: CellResult, checks: Sequence[Metr
     )
 
 
-def junit(checks: Sequence[MetricCheck]) -> str:
-    """Return the checks as JUnit XML. A check that is worse is a failure, and an undecided one is an error."""
-    counts = Counter(result.verdict for result in checks)
+@dataclass(frozen=True)
+class JunitCase:
+    """A test case of JUnit XML. `outcome` is "failure", "error", or "" for a case that passed."""
+
+    name: str
+    outcome: str
+    kind: str
+    message: str
+
+
+def _junit_case(result: MetricCheck) -> JunitCase:
+    """A check that is worse is a failure, and an undecided one is an error."""
+    outcome = {PASSED: "", WORSE: "failure", UNCLEAR: "error"}[result.verdict]
+    return JunitCase(result.metric, outcome, result.verdict, result.reason)
+
+
+def junit(cases: Sequence[JunitCase]) -> str:
+    """Return the cases as JUnit XML."""
+    counts = Counter(case.outcome for case in cases)
     suite = ElementTree.Element(
         "testsuite",
         name="rag-grid gate",
-        tests=str(len(checks)),
-        failures=str(counts[WORSE]),
-        errors=str(counts[UNCLEAR]),
+        tests=str(len(cases)),
+        failures=str(counts["failure"]),
+        errors=str(counts["error"]),
     )
-    for result in checks:
-        case = ElementTree.SubElement(suite, "testcase", classname="gate", name=escape_control(result.metric))
-        if result.verdict != PASSED:
-            kind = "failure" if result.verdict == WORSE else "error"
-            ElementTree.SubElement(case, kind, type=result.verdict, message=escape_control(result.reason))
+    for case in cases:
+        element = ElementTree.SubElement(suite, "testcase", classname="gate", name=escape_control(case.name))
+        if case.outcome:
+            ElementTree.SubElement(element, case.outcome, type=case.kind, message=escape_control(case.message))
     ElementTree.indent(suite)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{ElementTree.tostring(suite, encoding="unicode")}\n'
 

@@ -169,6 +169,22 @@ def test_gate_writes_its_checks_as_a_junit_file(before: Path, tmp_path: Path) ->
     assert "rouge_l is significantly worse by 0.097" in str(suite[0][0].get("message"))
 
 
+def test_gate_writes_the_reason_as_a_junit_file_if_nothing_can_be_compared(before: Path, tmp_path: Path) -> None:
+    file = tmp_path / "gate.xml"
+    assert main(["gate", str(tmp_path / "nothing"), "--baseline", str(before), "--junit", str(file)]) == 2
+    suite = ElementTree.parse(file).getroot()
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("1", "0", "1")
+    assert "nothing" in str(suite[0][0].get("message"))
+
+
+def test_gate_says_that_too_few_groups_differ(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = baseline_file(tmp_path, sweep_of(tmp_path / "before", *[1.0] * 25))
+    after = sweep_of(tmp_path / "after", *[1.0] * 22, *[0.0] * 3)
+    assert main(["gate", str(after), "--baseline", str(file)]) == 3
+    said = " ".join(capsys.readouterr().out.split())
+    assert "too few of their 25 groups have another score than the baseline" in said
+
+
 def test_gate_margin_can_be_set_per_metric(before: Path, tmp_path: Path) -> None:
     after = sweep_of(tmp_path / "after", *values_around(0.0, 2))
     assert main(["gate", str(after), "--baseline", str(before), "--margin", "rouge_l=0.2"]) == 0
@@ -183,6 +199,16 @@ def test_baseline_of_a_sweep_with_several_cells_requires_a_cell_name(
     assert main(["baseline", str(sweep), "--out", str(tmp_path / "b.json")]) == 2
     assert f"the sweep has {len(CELLS)} cells. Name one" in capsys.readouterr().err
     assert main(["baseline", str(sweep), "retriever=bm25,top_k=2", "--out", str(tmp_path / "b.json")]) == 0
+
+
+def test_baseline_replaces_a_baseline_but_no_other_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sweep, notes = sweep_of(tmp_path / "sweep", 0.5, 0.6), tmp_path / "notes.json"
+    for _ in range(2):
+        baseline_file(tmp_path, sweep)
+    notes.write_text('{"mine": 1}', encoding="utf-8")
+    assert main(["baseline", str(sweep), "--out", str(notes)]) == 2
+    assert "exists and is not a baseline" in " ".join(capsys.readouterr().err.split())
+    assert notes.read_text(encoding="utf-8") == '{"mine": 1}'
 
 
 def test_baseline_file_contains_no_questions(before: Path) -> None:
