@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from components.errors import DataError
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from mlflow.entities import Assessment, Span, Trace
 
 _PAGE = 100
+_SQLITE = "sqlite:///"
 _SESSION = "mlflow.trace.session"
 
 
@@ -33,6 +35,11 @@ def read_mlflow(uri: str, experiment: str, feedback: str) -> Iterator[TracedQues
     from mlflow import MlflowClient
     from mlflow.exceptions import MlflowException
 
+    database = Path(uri.removeprefix(_SQLITE).partition("?")[0])
+    if uri.startswith(_SQLITE) and not database.is_file():  # MLflow would create it
+        raise DataError(
+            f"{mask_text(uri)}: the file {mask_text(str(database))} does not exist, expected MLflow's database"
+        )
     try:
         client = MlflowClient(tracking_uri=uri)
         ids = _experiment_ids(client, experiment)

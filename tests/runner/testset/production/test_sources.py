@@ -200,6 +200,9 @@ def test_unknown_mlflow_experiment_and_store_are_clear_errors(uri: str, tmp_path
         list(read_mlflow(uri, "other", ""))
     with pytest.raises(DataError, match="MLflow cannot read its traces"):
         list(read_mlflow("nosuchscheme://x", "", ""))
+    with pytest.raises(DataError, match="does not exist, expected MLflow's database"):
+        list(read_mlflow(f"sqlite:///{tmp_path / 'absent.db'}", "", ""))
+    assert not (tmp_path / "absent.db").exists()
 
 
 def test_turns_before_a_traced_question_become_its_history(tmp_path: Path) -> None:
