@@ -13,6 +13,7 @@ from runner.engine.outdated_results import ALL, OtherVersions, count_other_versi
 from runner.engine.request_counts import RequestCount, count_missing_requests
 from runner.engine.stage import AnyStage
 from runner.engine.store import Store
+from runner.engine.uncovered_files import EditedFiles, find_edited_files
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class Plan:
 
     `order` holds the stages to run, each after its inputs. `others` counts the cached results that other versions of
     libraries computed. The results of `outdated` are cached too, but the sweep discards them and computes them again.
+    `edited_files` are files without a place in any key that users' components read in earlier runs.
     """
 
     kinds: tuple[KindCount, ...]
@@ -45,6 +47,7 @@ class Plan:
     order: tuple[AnyStage, ...]
     others: OtherVersions = OtherVersions()
     outdated: tuple[AnyStage, ...] = ()
+    edited_files: tuple[EditedFiles, ...] = ()
 
     @property
     def n_requests(self) -> int:
@@ -112,6 +115,7 @@ def make_plan(targets: Sequence[tuple[AnyStage, int]], store: Store, fresh: Coll
         tuple(_run_order(needed, turns, levels)),
         count_other_versions([stages[key] for key in stages if key in cached], store),
         tuple(replaced),
+        find_edited_files(stages.values(), store),
     )
 
 

@@ -33,6 +33,7 @@ from runner.engine.stage_run import Run
 from runner.engine.store import Store, StoredResult
 from runner.engine.store.held_locks import HeldLock, LimiterUnderLock, LockLost
 from runner.engine.store.part_files import read_only
+from runner.engine.uncovered_files import record_uncovered_files
 
 log = logging.getLogger(__name__)
 
@@ -226,12 +227,13 @@ class Worker:
             self._cache.put(stage, result, entry.n_bytes)
 
     def _end_users_code(self, stage: AnyStage) -> None:
-        """Warn of files that a user's class read and no key covers, and forget its inputs: it may have changed their
-        lists, and compiled code such as FAISS can even change read-only arrays.
+        """Warn of files that a user's class read and no key covers, and record them. Forget its inputs: it may have
+        changed their lists, and compiled code such as FAISS can even change read-only arrays.
         """
         if user_code_note(stage):
             for line in take_uncovered_reads():
                 log.warning("%s", line)
+            record_uncovered_files(stage, self._store)
             for input_stage in stage.inputs:
                 self._cache.forget(input_stage.key)
 

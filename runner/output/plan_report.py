@@ -34,7 +34,11 @@ def show_plan(console: Console, sweep: SweepPlan, *, by_stage: bool) -> None:
         f"[bold]Plan[/]: {count(len(cells), 'cell')}{same}, {_requests(sweep.plan)}\n"
         f"      {count(n_stages, 'stage')}, {n_before:,} of them cached{computed}{_unchanged_blocks(kinds)}"
     )
-    for line in (*edit_lines(sweep.plan), *version_lines(sweep.plan, cells[0].request.cell.run.fresh)):
+    for line in (
+        *edit_lines(sweep.plan),
+        *uncovered_lines(sweep.plan),
+        *version_lines(sweep.plan, cells[0].request.cell.run.fresh),
+    ):
         console.print(f"      {line}", style="yellow", markup=False)
     for line in partial_override_lines(cells):
         console.print(f"      {line}", markup=False)
@@ -82,6 +86,16 @@ def edit_lines(plan: Plan) -> Iterator[str]:
                 f"{count(model.n_answers, 'answer')} of {model.name} requested again for {requests.title}: "
                 f"{', '.join(model.modules)} changed since they were given"
             )
+
+
+def uncovered_lines(plan: Plan) -> Iterator[str]:
+    """Yield a line for each component of a user whose stored results may be older than files that it reads."""
+    for component in plan.edited_files:
+        files = join_names(component.files[:3]) if len(component.files) < 4 else f"{len(component.files):,} files"
+        yield (
+            f"{component.name}: stored results may be outdated: {files} changed since its first run, and no key covers "
+            "files outside its package. Change its revision (or version) to run it again (docs/identity.md)"
+        )
 
 
 def version_lines(plan: Plan, fresh: Collection[str]) -> Iterator[str]:

@@ -30,6 +30,9 @@ _IGNORED_SUFFIXES = (".log", ".tmp", ".lock", ".pyc", "~")
 _MAX_IDENTIFIED = 20_000
 """Maximum number of identified paths, because they are sent to workers. Beyond it, only folders are recorded."""
 
+_MAX_UNCOVERED = 5_000
+"""Maximum number of uncovered files of a package whose edits are noticed."""
+
 LISTED = "/"
 """Suffix of the name of a folder that was listed."""
 ANY_MODULE = ""
@@ -46,6 +49,8 @@ class OpenedFiles:
         """Modules that were imported."""
         self.readers_by_uncovered_path: dict[str, set[str]] = {}
         """Paths of files near the packages that were read, but that no snapshot covers."""
+        self.uncovered_paths_by_package: dict[str, set[str]] = {}
+        """The same paths by the top-level package of their readers, at most `_MAX_UNCOVERED` each."""
         self.classes_by_identified_path: dict[str, set[str]] = {}
         """Paths of files near the packages that a component read to identify them; beyond the limit, folders with
         a slash at the end. The values are the classes, as in `my_package.data:MyData`.
@@ -62,9 +67,8 @@ class OpenedFiles:
 
     def watch(self, packages: Collection[str], files: Mapping[str, PackageFile]) -> None:
         """Record from now on which of the files the code of top-level packages opens. Forgets other packages."""
-        self.forget(
-            {top_level(name) for name in (*self.readers_by_file, *self.importers_by_module)}.difference(packages)
-        )
+        recorded = {top_level(name) for name in (*self.readers_by_file, *self.importers_by_module)}
+        self.forget((recorded | self.uncovered_paths_by_package.keys()).difference(packages))
         self._packages, self._files, self._names, self._kinds = packages, files, {}, {}
         self._roots = _folders_around(packages, files)
         if packages and not self._is_hooked:
@@ -76,6 +80,8 @@ class OpenedFiles:
         for names in (self.readers_by_file, self.importers_by_module):
             for name in [name for name in names if top_level(name) in packages]:
                 del names[name]
+        for package in packages:
+            self.uncovered_paths_by_package.pop(package, None)
 
     @contextmanager
     def record_identified_files(self, cls: type) -> Iterator[None]:
@@ -154,6 +160,10 @@ class OpenedFiles:
         modules, is_import = self._readers(4)
         if modules and not is_import and modules != {ANY_MODULE} and not self._is_identified(real):
             self.readers_by_uncovered_path.setdefault(real, set()).update(modules)
+            for package in set(map(top_level, modules)):
+                paths = self.uncovered_paths_by_package.setdefault(package, set())
+                if len(paths) < _MAX_UNCOVERED:
+                    paths.add(real)
 
     def _is_identified(self, real: str) -> bool:
         """Return True if a class on the stack identified the file, or is a user's class that identifies what it reads.

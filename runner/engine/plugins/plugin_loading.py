@@ -210,6 +210,19 @@ def take_uncovered_reads() -> list[str]:
     return [_uncovered_message(modules, folder, paths) for (folder, modules), paths in new.items()]
 
 
+def list_uncovered_files(cls: type) -> set[str]:
+    """Return the paths of files that the package of a user's class has read so far and that no key covers."""
+    return set(_state.opened.uncovered_paths_by_package.get(top_level(cls.__module__), ()))
+
+
+def package_folder(cls: type) -> Path:
+    """Return the folder that contains the top-level package, or the only module, of a user's class."""
+    name = top_level(cls.__module__)
+    file = class_snapshot(cls).files.get(name)
+    path = Path(os.path.realpath(file.path if file else os.curdir))
+    return path.parent.parent if file and file.is_package else path.parent
+
+
 def _uncovered_message(modules: str, folder: str, paths: Sequence[str]) -> str:
     what = paths[0] if len(paths) == 1 else f"{len(paths):,} files in {folder}"
     what = what if what.isprintable() else repr(what)

@@ -1,0 +1,118 @@
+"""Files that users' code read and no key covers: their contents at the first read, by component.
+
+Results do not depend on these files by their keys. So an edit would go unnoticed, except that a later plan finds here
+that the contents have changed, and names the component whose stored results may be older than the edit.
+"""
+
+import hashlib
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypedDict
+
+from components.errors import DamagedEntryError
+from components.protocols import AnswersFrom
+from runner.engine.broken_contracts import class_name
+from runner.engine.identity import describe, hash_description
+from runner.engine.plugins.plugin_loading import code_class, list_uncovered_files, package_folder
+from runner.engine.source_code import is_ours, model_code, package_code
+from runner.engine.stage import AnyStage
+from runner.engine.store import Store
+
+KIND = "uncovered_files"
+"""Kind under which the store saves the contents, by component and files."""
+
+_MAX_HASHED_BYTES = 256 << 20
+"""The contents of a larger file are its size and its time."""
+
+
+_recorded: set[tuple[Path, str, str]] = set()
+"""Stores, components and files whose contents this process has stored, or found there."""
+
+
+@dataclass(frozen=True)
+class EditedFiles:
+    """Files that a user's component read in an earlier run, and that have changed since."""
+
+    name: str
+    files: tuple[str, ...]
+
+
+class _FirstContents(TypedDict):
+    """A part in the store: the key of a component, and the hash of each file by its path from the package's folder."""
+
+    component: str
+    contents: dict[str, str]
+
+
+def record_uncovered_files(stage: AnyStage, store: Store) -> None:
+    """Store the contents of the files that the stage's users' components have read, except those stored already."""
+    for component in _users_components([stage]):
+        cls = code_class(component)
+        if not (files := list_uncovered_files(cls)):
+            continue
+        key, folder = _key(component), package_folder(cls)
+        names = {os.path.relpath(file, folder): file for file in sorted(files)}
+        if unseen := {(store.root, key, name) for name in names} - _recorded:
+            known = _first_contents(store).get(key, {})
+            new = {name: _hash_content(names[name]) for _, _, name in sorted(unseen) if name not in known}
+            if new:
+                part = _FirstContents(component=key, contents=new)
+                store.write(KIND, hash_description([key, new]), {"first": part}, seconds=0.0, made_from=None)
+            _recorded.update(unseen)
+
+
+def find_edited_files(stages: Iterable[AnyStage], store: Store) -> tuple[EditedFiles, ...]:
+    """Return the users' components of these stages that read files which have changed since."""
+    components = list(_users_components(stages))
+    contents = _first_contents(store) if components else {}
+    edited = {}
+    for component in components:
+        cls, key = code_class(component), _key(component)
+        folder = package_folder(cls)
+        changed = [name for name, then in contents.get(key, {}).items() if _hash_content(Path(folder, name)) != then]
+        if changed:
+            edited[key] = EditedFiles(class_name(cls), tuple(sorted(changed)))
+    return tuple(edited.values())
+
+
+def _users_components(stages: Iterable[AnyStage]) -> Iterator[object]:
+    """Yield the distinct components with users' code."""
+    seen: set[int] = set()
+    for stage in stages:
+        for component in stage.components():
+            if id(component) not in seen and not is_ours(code_class(component)):
+                yield component
+            seen.add(id(component))
+
+
+def _first_contents(store: Store) -> Mapping[str, dict[str, str]]:
+    """Return the earliest stored contents of each file, by component."""
+    contents: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for entry in sorted(store.entries(KIND), key=lambda entry: entry.manifest.created):
+        try:
+            part: _FirstContents = entry.part("first")
+        except DamagedEntryError:  # a warning may then be missing, but no number depends on it
+            continue
+        contents[part["component"]] = {**part["contents"], **contents[part["component"]]}
+    return contents
+
+
+def _key(component: object) -> str:
+    """Return the key of a component, which covers what the keys of its results or replies cover."""
+    is_model = getattr(component, "answers_from", None) is AnswersFrom.MESSAGES
+    return hash_description(describe(component, code_of=model_code if is_model else package_code))
+
+
+def _hash_content(file: str | Path) -> str:
+    """Return the SHA-256 (hex) of a file, its size and time if it is large, or "" if it does not exist."""
+    try:
+        with Path(file).open("rb") as opened:
+            stat = os.fstat(opened.fileno())
+            if stat.st_size > _MAX_HASHED_BYTES:
+                return f"{stat.st_size} {stat.st_mtime_ns}"
+            return hashlib.file_digest(opened, "sha256").hexdigest()
+    except OSError:
+        return ""

@@ -1,0 +1,76 @@
+"""Files that users' code reads outside its package: each later plan reports an edit, until the revision changes."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from runner.engine.plugins import plugin_loading as loading
+from runner.engine.plugins.plugin_loading import allow_edits
+from tests.runner.sweeping import FEW_METRICS, cells_in, own_data, run_small, sweep_in
+
+AT_IMPORT = "TEXT = read()\n\n\ndef answer(question):\n    return {'answer': TEXT, 'passages': []}\n"
+PER_CALL = "def answer(question):\n    return {'answer': read(), 'passages': []}\n"
+READING = """from pathlib import Path
+
+
+def read():
+    return Path(__file__).parents[1].joinpath(*["manuals", "one" + ".md"]).read_text()
+
+
+"""
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    for name in ("uncovered_study/__init__.py", "manuals/one.md"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text("first")
+    (tmp_path / "uncovered_study" / "__init__.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield tmp_path
+    for name in [name for name in sys.modules if name.startswith("uncovered_study")]:
+        del sys.modules[name]
+    loading._state.set({})
+    allow_edits()
+
+
+def run(study: Path, sweep_id: str, *overrides: str) -> None:
+    questions = [{"id": "q", "question": "Which text?", "references": ["first"], "gold": ["a"]}]
+    data = own_data(study, {"a": "one text", "b": "another text"}, questions)
+    pipeline = ("pipeline=python", "pipeline.call=uncovered_study.rag.answer", "run.plugins=[uncovered_study]")
+    assert run_small(study, (*data, *FEW_METRICS, "language=en", *pipeline, *overrides), sweep_id=sweep_id) == 0
+    assert cells_in(study, sweep_id)[0].status == "OK"
+
+
+@pytest.mark.parametrize("code", [AT_IMPORT, PER_CALL], ids=["at import", "per call"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_edit_of_a_file_outside_the_package_is_reported_until_the_revision_changes(
+    workers: int, code: str, study: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (study / "uncovered_study" / "rag.py").write_text(READING + code)
+
+    def warnings(sweep_id: str, *overrides: str) -> list[str]:
+        capsys.readouterr()
+        run(study, sweep_id, f"run.workers={workers}", *overrides)
+        said = " ".join(capsys.readouterr().out.split())
+        return [part for part in said.split("uncovered_study.rag.answer: ") if part.startswith("stored results may be")]
+
+    def edit(text: str) -> None:
+        """Replace the file, because this process must not seem to write it as an output."""
+        (study / "new.tmp").write_text(text)
+        (study / "new.tmp").replace(study / "manuals" / "one.md")
+
+    assert warnings("first") == []
+    assert warnings("again") == []
+    edit("second")
+    for sweep_id in ("edited", "edited again"):
+        (line,) = warnings(sweep_id)
+        assert line.startswith("stored results may be outdated: manuals/one.md changed since its first run")
+        assert sweep_in(study, sweep_id).plan["n_requests"] == 0
+    assert warnings("revised", "pipeline.revision=2") == []
+    assert sweep_in(study, "revised").plan["n_requests"] == 1
+    edit("first")
+    assert warnings("restored") == []
+    assert len(warnings("of the second text", "pipeline.revision=2")) == 1
