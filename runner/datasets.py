@@ -244,7 +244,7 @@ def _write(path: Path, description: Mapping[str, Json]) -> None:
 
 def show(console: Console, description: Mapping[str, Json]) -> None:
     """Print the description as tables for 100 columns, with only the largest of many topics and tasks."""
-    sizes = f"{description['n_documents']:,} documents, {description['n_samples']:,} samples"
+    sizes = f"{count(description['n_documents'], 'document')}, {count(description['n_samples'], 'sample')}"
     console.print(f"[bold]{escape(description['name'])}[/]: {sizes}")
     measures = ("min", "median", "mean", "p99", "max")
     lengths = [(name, *(entry[measure] for measure in measures)) for name, entry in description["lengths"].items()]

@@ -26,8 +26,8 @@ def matrix_frame(sweep: LoadedSweep, cell: CellResult, metric: str, field: str) 
     if parsed.subset != OVERALL:
         raise DataError(f"{metric}: a matrix is over all samples. Use the metric alone: {parsed.metric!r}")
     topics, tasks = _slugs(cell, "topic"), _slugs(cell, "task")
-    if not topics or not tasks:
-        raise DataError(f"{cell.cell_id}: its data have no topics and tasks, so there is no matrix")
+    if missing := [name for name, slugs in (("topics", topics), ("tasks", tasks)) if not slugs]:
+        raise DataError(f"{cell.cell_id}: its data have no {' and no '.join(missing)}, so there is no matrix")
     labels = collect_labels(cell) | {AVERAGE: ALL}
     values = [[_entry(cell, parsed.metric, topic, task).get(field) for task in tasks] for topic in topics]
     return pd.DataFrame(

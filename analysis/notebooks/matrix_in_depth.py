@@ -32,7 +32,7 @@ best = sweep.best(METRIC)
 # Without topics and tasks there is no matrix. The demo then shows one.
 has_matrix = {"topic", "task"} <= {subset.partition("/")[0] for subset in best.metrics}
 if not has_matrix:
-    print(f"{sweep.folder}: its questions have no topics and tasks, so the rest shows the demo.")
+    print(f"{sweep.folder}: its questions lack topics or tasks, so the rest shows the demo.")
     print(
         'To get them, add "topic" and "task" to each line of the questions (docs/own-data.md), and run the sweep again.'
     )

@@ -186,7 +186,7 @@ def spent_text(spent: Spending, prices: Prices) -> str:
         unknown.append(f"no price list names the model of {count(round(spent.n_unpriced), 'request')}")
     if spent.n_unanswered:
         unknown.append(f"{spent.n_unanswered:,.0f} ended without a readable reply, and may have been charged")
-    counts = [f"{spent.n_requests:,.0f} requests", f"{spent.n_tokens:,} tokens"]
+    counts = [count(round(spent.n_requests), "request"), count(spent.n_tokens, "token")]
     if spent.cost:
         counts.append(format_money(spent.cost, prices.currency))
     elif spent.n_unpriced:

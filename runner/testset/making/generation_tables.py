@@ -10,6 +10,7 @@ from rich.table import Table
 from components.protocols import LLM
 from components.testset.topics.tree import label_topics
 from components.testset.topics.voting import TopicVotes
+from runner.console.styled_text import count
 from runner.output.money import format_money
 from runner.output.plan_report import data_losses
 from runner.testset.making.coverage import FieldCounts
@@ -85,7 +86,7 @@ def corpus_lines(counts: Mapping[str, int | str]) -> list[str]:
     """Return lines on the documents that were read, cleaned (by step) and left out (by reason), with examples."""
     lines = []
     if "n_documents_read" in counts:
-        lines.append(f"read:     {counts['n_documents_read']:,} documents")
+        lines.append(f"read:     {count(int(counts['n_documents_read']), 'document')}")
     for head, group in (("cleaned: ", "cleaned"), ("left out:", "left_out")):
         by_reason = {
             name.removeprefix(f"n_{group}_"): n for name, n in counts.items() if name.startswith(f"n_{group}_")
@@ -98,7 +99,7 @@ def corpus_lines(counts: Mapping[str, int | str]) -> list[str]:
 
 def _bound_line(head: str, bound: RequestEstimate, currency: str) -> str:
     cost = "cost unknown" if bound.cost is None else format_money(bound.cost, currency) if bound.cost else "at no cost"
-    return f"{head} {bound.n_requests:,} requests, up to {bound.tokens.n_all:,} tokens, {cost}"
+    return f"{head} {count(bound.n_requests, 'request')}, up to {count(bound.tokens.n_all, 'token')}, {cost}"
 
 
 def show_coverage(console: Console, state: GenerationState, counts: Mapping[MatrixField, FieldCounts]) -> None:
@@ -110,8 +111,8 @@ def show_coverage(console: Console, state: GenerationState, counts: Mapping[Matr
         table.add_row(escape(labels.get(topic, topic) or "all documents"), *map(_cell_text, row))
     console.print(table)
     reasons: Counter[str] = Counter()
-    for count in counts.values():
-        reasons.update(count.reasons)
+    for produced in counts.values():
+        reasons.update(produced.reasons)
     if reasons:
         listed = ", ".join(f"{reason} {n}" for reason, n in reasons.most_common(_MAX_REASONS))
         more = f" and {len(reasons) - _MAX_REASONS} more reasons" if len(reasons) > _MAX_REASONS else ""

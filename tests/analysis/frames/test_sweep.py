@@ -242,7 +242,7 @@ class TestMatrix:
             with_matrix.matrix(field="mean")
 
     def test_matrix_is_refused_without_topics_and_tasks(self, tiny: Sweep) -> None:
-        with pytest.raises(DataError, match="its data have no topics and tasks"):
+        with pytest.raises(DataError, match="its data have no tasks"):
             tiny.matrix("rouge_l")
 
     def test_matrix_of_a_subset_is_refused(self, tiny: Sweep) -> None:

@@ -90,7 +90,7 @@ def test_notebook_replaces_a_sweep_without_topics_by_the_demo(
     names: dict[str, Any] = {}
     exec(code, names)
     assert names["sweep"].folder == (own if has_topics else demo)
-    assert ("its questions have no topics and tasks" in capsys.readouterr().out) is not has_topics
+    assert ("its questions lack topics or tasks" in capsys.readouterr().out) is not has_topics
 
 
 DEMO_SHOWN = {

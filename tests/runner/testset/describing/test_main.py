@@ -183,7 +183,7 @@ class TestCommand:
         (tmp_path / "q.jsonl").write_text('{"id": "1", "question": "When was it opened?"}', encoding="utf-8")
         overrides = ["dataset=jsonl", f"dataset.documents={tmp_path}", f"dataset.samples={tmp_path / 'q.jsonl'}"]
         assert main(["describe", *overrides]) == 0
-        assert "jsonl: 1 documents, 1 samples" in capsys.readouterr().out
+        assert "jsonl: 1 document, 1 sample" in capsys.readouterr().out
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
