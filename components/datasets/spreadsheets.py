@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from json import JSONDecodeError
 from pathlib import Path
 
-from components.datasets.data_files import parse_user_json
+from components.datasets.data_files import parse_user_json, read_bytes
 from components.errors import DataError
+from components.limits import expected_one_of
 
 _LIST_OF_TEXTS = re.compile(r"\s*\[\s*[\"'“”„‘«]")
 """The beginning of a list of texts, also with quotation marks that a program replaced."""
@@ -17,9 +18,20 @@ _LIST_OF_TEXTS = re.compile(r"\s*\[\s*[\"'“”„‘«]")
 _WRITE_LIST = 'Write several as ["one", "another"]'
 
 
+def read_csv_text(file: Path, expected: str) -> str:
+    """Return the text of a CSV file. Raises DataError if it cannot be read, or is not UTF-8."""
+    try:
+        return read_bytes(file, expected).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f'{file}: is not UTF-8 ({error.reason}). Save it as "CSV UTF-8".') from error
+
+
 def find_delimiter(text: str) -> str:
-    """Return the first comma, semicolon or tab of a table. Excel writes semicolons where commas are decimal points."""
-    return min(",;\t", key=lambda one: text.find(one) if one in text else len(text))
+    """Return the comma, semicolon, tab or bar that separates most cells of the first row. Excel writes semicolons where
+    commas are decimal points.
+    """
+    first = text.lstrip("\r\n").partition("\n")[0]
+    return max(",;\t|", key=lambda mark: len(next(csv.reader([first], delimiter=mark), [])))
 
 
 def table_rows(
@@ -38,11 +50,13 @@ def table_rows(
     repeated column, and for a row with more cells than the first one, whose cells may be in the wrong columns.
     """
     csv.field_size_limit(max(csv.field_size_limit(), len(text)))
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=find_delimiter(text), strict=True)
     try:
-        rows = csv.reader(io.StringIO(text, newline=""), delimiter=find_delimiter(text), strict=True)
-        header = [column_of(name) for name in next(filter(None, rows), [])]
+        titles = [title.strip() for title in next(filter(None, rows), [])]
+        header = [column_of(title) for title in titles]
         if missing := [name for name in required if name not in header]:
-            raise DataError(f"{file}: no column '{missing[0]}', expected {expected}")
+            named = expected_one_of(missing[0], [title for title in titles if title])
+            raise DataError(f"{file}: has no column {missing[0]!r}{named}. The file must be {expected}.")
         if repeated := [name for name, n in Counter(filter(None, header)).items() if n > 1]:
             raise DataError(
                 f"{file}: has the column '{repeated[0]}' {header.count(repeated[0])} times, expected {expected}. Name "
@@ -58,7 +72,7 @@ def table_rows(
                 cells = [*row, *[""] * (len(header) - len(row))]
                 yield number, {name: cell for name, cell in zip(header, cells, strict=False) if name}
     except csv.Error as error:
-        raise DataError(f"{file}: is not CSV ({error}), expected {expected}") from error
+        raise DataError(f"{file}, line {rows.line_num}: is not CSV ({error}), expected {expected}") from error
 
 
 def texts_in(cell: str) -> list[str]:

@@ -9,9 +9,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from components.datasets.data_files import BYTE_ORDER_MARK, parse_user_json, read_bytes
+from components.datasets.data_files import BYTE_ORDER_MARK, parse_user_json
 from components.datasets.json_fields import as_list, as_record, required_text
-from components.datasets.spreadsheets import table_rows, texts_in
+from components.datasets.spreadsheets import read_csv_text, table_rows, texts_in
 from components.errors import DataError
 from components.records import Evidence, Sample
 from runner.console.spreadsheet_cells import escape, unescape
@@ -105,13 +105,8 @@ def read_sheet(file: Path, known: AnnotatedVersions, annotator: str) -> Annotati
 
 
 def _rows(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    try:
-        text = read_bytes(file, _EXPECTED).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f'{file}: is not UTF-8 ({error.reason}). Save it as "CSV UTF-8".') from error
-    rows = table_rows(text, file, _EXPECTED, first_number=2, column_of=_parse_column, required=_COLUMNS)
-    for number, row in rows:
-        yield number, dict(row)
+    text = read_csv_text(file, _EXPECTED)
+    return table_rows(text, file, _EXPECTED, first_number=2, column_of=_parse_column, required=_COLUMNS)
 
 
 def _parse_column(title: str) -> str:

@@ -1,18 +1,16 @@
 """Turns a table of questions, such as a CSV file that colleagues filled in, into questions of a data set."""
 
-import csv
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 
+from components.datasets.spreadsheets import read_csv_text, table_rows
 from components.errors import DataError, read_each
 from components.json_value import Json
-from components.limits import expected_one_of
 from runner.console.written_files import require_other_files, write_lines
 
-_DELIMITERS = (",", ";", "\t", "|")
+_EXPECTED = "a CSV file of questions"
 _BETWEEN_DOCUMENTS = ";"
 QUOTED, NAMED, UNANSWERABLE, OPEN = "sentence known", "document known", "no answer", "no gold"
 """Subsets: gold is a sentence or whole documents, the documents lack the answer, or gold is unknown."""
@@ -65,47 +63,15 @@ def convert_table(table: Path, columns: TableColumns, out: Path, *, blank_is_una
 
 
 def _rows(table: Path, names: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the location and the named fields of each row that is not blank."""
-    text = _read(table)
-    first = text.partition("\n")[0]
-    delimiter = max(_DELIMITERS, key=lambda mark: len(next(csv.reader([first], delimiter=mark), [])))
-    reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    try:
-        header = [name.strip() for name in next(reader, [])]
-        _require_columns(table, header, names)
-        for fields in reader:
-            location = f"{table}, line {reader.line_num}"
-            if len(fields) > len(header):
-                raise DataError(
-                    f"{location}: has {len(fields)} fields, expected {len(header)}, as in the first line. Put quotes "
-                    f"around fields that contain {delimiter!r}."
-                )
-            row = dict(zip(header, (field.strip() for field in fields), strict=False))
-            if any(row.get(name) for name in names):
-                yield location, {name: row.get(name, "") for name in names}
-    except csv.Error as error:
-        raise DataError(f"{table}, line {reader.line_num}: is not CSV ({error}). Repair the line.") from error
-
-
-def _read(table: Path) -> str:
-    try:
-        with table.open(encoding="utf-8-sig", newline="") as file:
-            return file.read()
-    except UnicodeDecodeError as error:
-        raise DataError(f"{table}: is not UTF-8 text. Save the table as CSV in UTF-8.") from error
-    except OSError as error:
-        raise DataError(f"{table}: cannot be read ({error.strerror}), expected a CSV file of questions") from error
-
-
-def _require_columns(table: Path, header: Sequence[str], names: Sequence[str]) -> None:
-    """Raise DataError unless the table has each of the columns once."""
-    for name in names:
-        if name not in header:
-            raise DataError(
-                f"{table}: has no column {name!r}{expected_one_of(name, [each for each in header if each])}"
-            )
-        if header.count(name) > 1:
-            raise DataError(f"{table}: has {header.count(name)} columns {name!r}. Rename all but one.")
+    """Yield the location and the named cells of each row, except where all of these are blank."""
+    text = read_csv_text(table, _EXPECTED)
+    rows = table_rows(
+        text, table, _EXPECTED, 2, column_of=lambda title: title if title in names else "", required=names
+    )
+    for number, row in rows:
+        cells = {name: cell.strip() for name, cell in row.items()}
+        if any(cells.values()):
+            yield f"{table}, row {number}", cells
 
 
 def _record(

@@ -145,7 +145,7 @@ class TestCsv:
     def test_invalid_label_csv_is_rejected(self, tmp_path: Path) -> None:
         path = tmp_path / "labels.csv"
         path.write_text('question,label:accuracy\n"Who?"x,1\n', encoding="utf-8")
-        with pytest.raises(DataError, match=r"labels\.csv: is not CSV"):
+        with pytest.raises(DataError, match=r"labels\.csv, line 2: is not CSV"):
             read_labels(path)
 
     def test_label_csv_columns_are_read(self, tmp_path: Path) -> None:
