@@ -1,18 +1,15 @@
 """Texts and tables in Markdown, with all data escaped."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from analysis.formats.markdown_tables import escape
 from runner.console.display import escape_control
 from runner.console.styled_text import Prose
-
-_MARKUP = re.compile(r"([\\`*_\[\]|~#])")
 
 
 def plain(text: object) -> str:
     """Return the text on one line, with all markup of Markdown and HTML escaped."""
-    line = " ".join(escape_control(str(text)).split())
-    return _MARKUP.sub(r"\\\1", line).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return escape(escape_control(str(text)))
 
 
 def prose_text(sentence: Prose) -> str:
