@@ -44,12 +44,13 @@ class PairedTest:
     The two-sided p-value is the larger of two: how often sign changes and how often a studentized bootstrap give a
     difference at least as large (see `chance` for their conditions). Both count the data as one of the resamples, so p
     is never below 1 / (n_resamples + 1). Few differing clusters bound p from below as well (`chance.floors`). If a
-    stratum has a single cluster, standard errors are unknown, and sign changes alone decide.
+    stratum has a single cluster, standard errors are unknown, and sign changes alone decide. The p-value of wins and
+    losses (`Contributions.are_wins_or_losses`) is that of McNemar's exact test.
 
     The interval is the difference plus and minus the size that chance exceeds with probability 1 - `confidence`, in
     standard errors, by the same resamples. It is at least as wide as Student's interval, and contains 0 if no p-value
-    could exclude 0. Wins and losses (`Contributions.are_wins_or_losses`) have an interval of their own, which contains
-    0 if p is above 1 - `confidence`. Fewer than `MIN_CLUSTERS` clusters give no interval.
+    could exclude 0. Wins and losses have an interval of their own, which contains 0 if p is above 1 - `confidence`.
+    Fewer than `MIN_CLUSTERS` clusters give no interval.
     Source: Phipson & Smyth 2010, "Permutation P-values Should Never Be Zero"; the sources of `chance`.
     """
 
@@ -81,6 +82,8 @@ class PairedTest:
                 skewed = np.minimum(skewed, np.maximum(bounded, chance.range_floors(differences, differences.reach)))
             p = np.maximum(p, skewed)
             by_chance.append(redrawn)
+        elif differences.are_wins_or_losses:
+            p = _exact_p(differences)
         else:
             p = np.maximum(p, floors)
         with np.errstate(invalid="ignore"):  # a difference that is equal everywhere is exact
@@ -114,6 +117,18 @@ class PairedTest:
 def _p(sizes: NDArray[np.float64], by_chance: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the share of draws that are at least as far from zero. The data count as one of the draws."""
     p: NDArray[np.float64] = (1 + (by_chance >= sizes * (1 - TOLERANCE)).sum(axis=0)) / (1 + len(by_chance))
+    return p
+
+
+def _exact_p(differences: Contributions) -> NDArray[np.float64]:
+    """Return the p-values of McNemar's exact test, float64[n]; 1 without wins and losses.
+
+    It counts all sign changes, of which `resample_signs` draws some.
+    """
+    from scipy.special import bdtr
+
+    wins, losses = (differences.total > 0.0).sum(axis=0), (differences.total < 0.0).sum(axis=0)
+    p: NDArray[np.float64] = np.minimum(1.0, 2 * bdtr(np.minimum(wins, losses), wins + losses, 0.5))
     return p
 
 
