@@ -70,9 +70,14 @@ class Prices:
 
         On OWN_MACHINES, a model costs nothing unless a list names it.
         """
-        candidates = [prices.models.get(model) for prices in self.lists.values() if prices.host in ("", host)]
-        otherwise = Price(0.0) if host == OWN_MACHINES else None
-        return next((price for price in reversed(candidates) if price), otherwise)
+        if prices := self.find_list(model, host):
+            return prices.models[model]
+        return Price(0.0) if host == OWN_MACHINES else None
+
+    def find_list(self, model: str, host: str) -> PriceList | None:
+        """Return the list with the price of a model at a server, or None if no list names it there."""
+        lists = [prices for prices in self.lists.values() if prices.host in ("", host) and model in prices.models]
+        return lists[-1] if lists else None
 
 
 NO_PRICES = Prices("", {})

@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from components.json_value import Json
+from components.limits import closest_name
 from components.openai_server.limiter import Tokens
-from components.prices import Price, Prices
+from components.prices import Price, PriceList, Prices
 from components.protocols import LLM, AnswersFrom, AskedVariant, AskingRefinement, GraphArm
 from runner.console.display import estimate
-from runner.console.styled_text import count
+from runner.console.styled_text import count, join_names
 from runner.engine.plan import Plan
 from runner.engine.request_counts import RequestCount
 from runner.engine.spending import Budget, Spending
@@ -103,8 +104,11 @@ def bound_lines(plan: Plan, budget: Budget, prices: Prices) -> list[str]:
     text = f"at most about {_tokens_text(by_model, prices, shows_cost=shows_cost)}"
     if repeated != by_model:
         text += f" ({_tokens_text(repeated, prices, shows_cost=shows_cost)} with retries of unreadable replies)"
+    if shows_cost and (dates := sorted({listed.as_of for llm in charged if (listed := _price_list(llm, prices))})):
+        text += f" (prices of {join_names(dates)})"
     if unpriced:
-        text += f"; the cost of {', '.join(unpriced)} is unknown: no price list names it"
+        names = ", ".join(f"{name}{_similar_model(name, prices)}" for name in unpriced)
+        text += f"; the cost of {names} is unknown: no price list names it"
     if len(bounded) < len(counts):
         unknown = ", ".join(count.title for count in counts if count.tokens is None)
         text += f"; without {unknown}, whose requests are unknown before they run"
@@ -123,6 +127,17 @@ def bound_lines(plan: Plan, budget: Budget, prices: Prices) -> list[str]:
 def _tokens_text(tokens: Sequence[tuple[object, Tokens]], prices: Prices, *, shows_cost: bool) -> str:
     n_tokens, cost = _n_tokens_and_cost(tokens, prices)
     return f"{estimate(n_tokens)} tokens" + (f", {format_money(cost, prices.currency)}" if shows_cost else "")
+
+
+def _price_list(model: object, prices: Prices) -> PriceList | None:
+    account = model_account(model)
+    return prices.find_list(account.model, account.price_name)
+
+
+def _similar_model(name: str, prices: Prices) -> str:
+    """Return e.g. " (did you mean gpt-4o-mini?)"; "" if no price list has a similar name."""
+    close = closest_name(name, [model for each in prices.lists.values() for model in each.models], cutoff=0.8)
+    return f" (did you mean {close}?)" if close else ""
 
 
 def _costs_nothing(llm: object) -> bool:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -99,7 +100,7 @@ def test_spending_and_the_cost_of_a_cell_are_reported_separately(
     (row,) = csv.DictReader(table.splitlines())
     assert (float(row["cost"]), row["currency"]) == (pytest.approx(0.008 * N), "USD")
     shown = capsys.readouterr().out
-    assert "at most about" in shown
+    assert re.search(r"at most about [\d,]+ tokens, [\d.]+ USD \(prices of 2026-11-22\)", " ".join(shown.split()))
     assert f"spent:    {N} requests, {9 * N} tokens, 0.0960 USD" in shown
     assert "spent:    nothing, no request was sent" in shown
     assert "a cell costs 0.0960 USD when nothing is cached" in shown
@@ -124,6 +125,14 @@ def test_cost_of_an_unpriced_model_is_unknown_and_not_0(
     assert (cell.cost, cell.usage["answers"]["cost"], sweep_in(tmp_path).spent["cost"]) == (None, None, None)
     assert not any(name.startswith("run/cost") for name, _ in logged_metrics(cell))
     assert "the cost of a-model is unknown: no price list names it" in capsys.readouterr().out
+
+
+def test_plan_names_a_priced_model_of_a_similar_name(
+    tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_small(tmp_path, asking(server, PRICES.replace("a-model", "amodel"))) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "the cost of a-model (did you mean amodel?) is unknown: no price list names it" in shown
 
 
 @pytest.mark.parametrize("budget", ["run.max_requests=0", "run.max_tokens=-1", "run.max_cost=0.0"])
