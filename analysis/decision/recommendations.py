@@ -14,7 +14,9 @@ from components.statistics import POWER, benjamini_hochberg, selected_level
 from runner.console.display import detectable_text
 from runner.results import NO_EFFECTS, LoadedSweep, SubsetMetric, too_few_groups
 
-SHOWN, NOT_SHOWN, SAME, TOO_FEW = "shown", "not shown", "same", "too few"
+SHOWN, NOT_SHOWN, SAME, CANCELLED, TOO_FEW = "shown", "not shown", "same", "cancelled", "too few"
+EQUAL = {SAME: "the same in every sample", CANCELLED: "gains and losses cancel out in every group of samples"}
+"""Verdicts on levels that no group of samples tells apart, with their descriptions."""
 """Verdicts: some levels are significantly worse than the best; no difference is significant; all levels are equal in
 every sample; there are too few samples to test.
 """
@@ -86,8 +88,8 @@ class Recommendation:
         cheap = [self.cheapest_label] if self.cheapest_label else []
         if self.verdict == SHOWN:
             return "; ".join([" or ".join(self.best), *(cheap if len(self.best) > 1 else [])])
-        if self.verdict == SAME:
-            return "; ".join(["the same in every sample", *cheap])
+        if self.verdict in EQUAL:
+            return "; ".join([EQUAL[self.verdict], *cheap])
         if self.verdict == TOO_FEW:
             if self.n >= MIN_SAMPLES:
                 return self.too_few_groups()
@@ -251,5 +253,5 @@ def _verdict(tested: TestedLevels, adjusted: float, alpha: float) -> str:
     if tested.p is None:
         return TOO_FEW
     if tested.is_same:
-        return SAME
+        return CANCELLED if tested.cancels else SAME
     return SHOWN if adjusted <= alpha else NOT_SHOWN

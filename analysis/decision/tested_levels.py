@@ -11,6 +11,7 @@ from analysis.decision.scenario_scores import ScoredCells
 from components.statistics import (
     PairedTest,
     RightOrWrong,
+    SampleScores,
     Tail,
     best_levels,
     contrasts,
@@ -21,6 +22,7 @@ from components.statistics import (
 from runner.results import CONDITION
 
 _SEED = 0
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -28,9 +30,9 @@ class TestedLevels:
     """An axis in a scenario, with the test of its levels.
 
     `means` and `p` are float64[n_levels]; `p` is None if the levels were not tested. `is_same` is true if the levels
-    are equal in every sample. `error` is the largest standard error of a difference between two levels, NaN if unknown,
-    and `right_or_wrong` describes this difference for scores that are 0 or 1. `tail` is the distribution of the largest
-    difference by chance.
+    are equal in every group of samples, and `cancels` if they nevertheless differ in single samples. `error` is the
+    largest standard error of a difference between two levels, NaN if unknown, and `right_or_wrong` describes this
+    difference for scores that are 0 or 1. `tail` is the distribution of the largest difference by chance.
     """
 
     scored: ScoredCells
@@ -38,6 +40,7 @@ class TestedLevels:
     means: NDArray[np.float64]
     p: NDArray[np.float64] | None = None
     is_same: bool = False
+    cancels: bool = False
     error: float = 0.0
     right_or_wrong: RightOrWrong | None = None
     tail: Tail | None = None
@@ -88,10 +91,19 @@ def tested_levels(scored: ScoredCells, designs: Sequence[LevelDesign], n_draws: 
         means = cells.values @ design.weights
         p = best_levels(scored.orient(means), differences)
         is_same = not (differences.values.any() or differences.errors.any())
+        cancels = is_same and bool((np.abs(_by_sample(scored.scores, level_weights)) > _ROUNDING).any())
         error = float(differences.errors.max()) if estimates.has_spread else float("nan")
         (known_worst,) = right_or_wrong(scored.scores, level_weights[:, [int(differences.errors.argmax())]])
         smallest_p = test.smallest_p(cells.n_clusters, cells.n_effective, is_right_or_wrong=known_worst is not None)
-        yield TestedLevels(scored, design, means, p, is_same, error, known_worst, differences.tail(), smallest_p)
+        yield TestedLevels(
+            scored, design, means, p, is_same, cancels, error, known_worst, differences.tail(), smallest_p
+        )
+
+
+def _by_sample(scores: SampleScores, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return weighted sums of the cells' scores, float64[n_samples, d, n_weights]."""
+    sums: NDArray[np.float64] = np.einsum("scd,cw->sdw", scores.statistics, weights)
+    return sums
 
 
 def pairwise_weights(weights: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from analysis.decision import Recommendation, recommendations
 from analysis.decision.candidate_cells import Candidates, candidates
-from analysis.decision.recommendations import SAME, SHOWN, TOO_FEW, RecommendationLevel
+from analysis.decision.recommendations import EQUAL, SHOWN, TOO_FEW, RecommendationLevel
 from analysis.decision.scenario_scores import MIN_SAMPLES
 from analysis.report.report_input import ReportSource
 from runner.console.styled_text import count, count_decimals, join_names, number
@@ -150,8 +150,8 @@ def _head_and_notes(entry: Recommendation) -> tuple[str, list[str]]:
     cheap = entry.cheapest_label
     if entry.verdict == SHOWN:
         return " or ".join(entry.best), [f"{_margin(entry)} {_runner_up(entry)}", cheap if len(entry.best) > 1 else ""]
-    if entry.verdict == SAME:
-        return "the same in every sample", [cheap]
+    if entry.verdict in EQUAL:
+        return EQUAL[entry.verdict], [cheap]
     if entry.detectable is None:
         return entry.too_few_groups(), []
     return "no significant difference", [cheap, entry.smallest_detectable()]

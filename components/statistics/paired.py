@@ -94,6 +94,10 @@ class PairedTest:
         # An interval holds 0 where no p-value could exclude it.
         holds_zero = (p if differences.are_wins_or_losses else floors) > 1 - self.confidence
         low, high = np.where(holds_zero, np.minimum(low, 0.0), low), np.where(holds_zero, np.maximum(high, 0.0), high)
+        # Gains and losses that cancel out in every group show no spread, and no certainty either.
+        differs = (scores.statistics[:, 1:] != scores.statistics[:, :1]).any(axis=(0, 2))
+        cancels = differs & (errors == 0.0) & (differences.values == 0.0)
+        low, high = np.where(cancels, np.nan, low), np.where(cancels, np.nan, high)
         needed = np.where(floors > level, np.inf, _critical(by_chance, level, differences))
         return [
             _comparison(differences, scores.n_samples, i, float(p[i]), float(errors[i]), (low[i], high[i]), needed[i])

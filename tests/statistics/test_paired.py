@@ -152,6 +152,14 @@ class TestP:
         assert found.p >= 0.47
         assert TEST.smallest_p(2, 2.0) == 0.5
 
+    def test_gains_and_losses_that_cancel_in_every_group_have_no_interval(self) -> None:
+        """An interval without width would claim that the cells are equally good."""
+        clusters = np.repeat(np.arange(20), 2)
+        found = compare(np.append([0.4, -0.4], np.zeros(38)), clusters)
+        assert (found.difference, found.low, found.high, found.p) == (0.0, None, None, 1.0)
+        same = compare(np.zeros(40), clusters)
+        assert (same.low, same.high) == (0.0, 0.0)
+
     def test_p_value_of_few_differing_samples_equals_mcnemars_test(self) -> None:
         """Six of 300 answers differ, all to one side, so p is 2 / 2^6 whatever the number of equal answers."""
         found = compare(np.repeat([1.0, 0.0], [6, 294]), np.arange(300))

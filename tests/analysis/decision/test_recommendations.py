@@ -2,11 +2,13 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from analysis.decision import Recommendations, axis_effects, recommendations
-from analysis.decision.recommendations import NOT_SHOWN, SAME, SHOWN, TOO_FEW
+from analysis.decision.recommendations import CANCELLED, NOT_SHOWN, SAME, SHOWN, TOO_FEW
 from components.errors import DataError
 from runner.results.loaded_sweep import load
 from tests.analysis import tiny_sweep
@@ -85,6 +87,27 @@ def test_levels_equal_in_every_sample_are_reported_as_the_same(tmp_path: Path) -
     assert (entry.verdict, entry.text()) == (SAME, "the same in every sample; cheapest 2")
     assert (entry.p, entry.p_adjusted) == (None, None)
     assert found.n_tested == sum(one.axis == "size" for one in found.entries)
+
+
+def test_gains_and_losses_in_one_group_are_not_reported_as_the_same(tmp_path: Path) -> None:
+    values = np.full(20, 0.5)
+    facts: dict[str, Any] = {
+        "ids": [f"s{n}" for n in range(20)],
+        "documents": [[f"d{n // 2}"] for n in range(20)],
+        "subsets": ["create"] * 20,
+        "topics": [None] * 20,
+        "tasks": [None] * 20,
+        "measured": ("overall", "create"),
+    }
+    cells = [
+        TinyCell(name * 12, {"top_k": top_k}, list(values + change), **facts)
+        for name, top_k, change in (("a", 2, 0.0), ("b", 8, np.append([0.25, -0.25], np.zeros(18))))
+    ]
+    entry = recommend(tiny_sweep.write(tmp_path / "s", cells)).find("overall", "top_k")
+    assert entry is not None
+    assert entry.verdict == CANCELLED
+    assert entry.text().startswith("gains and losses cancel out in every group of samples")
+    assert entry.p is None
 
 
 def test_recommendation_of_a_single_cell_is_refused(tmp_path: Path) -> None:
