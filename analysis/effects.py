@@ -119,8 +119,12 @@ def _noise(errors: SamplingErrors | None) -> str:
 
 
 def _designs(shares: VarianceShares, cells: Sequence[CellResult]) -> dict[str, LevelDesign]:
-    """Return, by axis, the cells that represent its levels: cells that are equal in all other axes."""
-    levels = {name: values for name, values in results.axis_levels(cells).items() if name not in shares.determined_by}
+    """Return, by axis, the cells that represent its levels: cells that are equal in all other axes.
+
+    An axis of a single level that some cells do not use, such as the tokenizer of BM25, separates no cells.
+    """
+    varying = set(results.varying_axes(cells)).difference(shares.determined_by)
+    levels = {name: values for name, values in results.axis_levels(cells).items() if name in varying}
     mains = [term.axes[0] for term in shares.terms if len(term.axes) == 1]
     return {axis: design for axis in mains if (design := level_design(axis, levels))}
 

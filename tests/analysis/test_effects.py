@@ -89,6 +89,13 @@ def test_effects_give_no_mean_for_a_level_with_further_differences(
     assert "no mean of retriever=hybrid: its cells differ from the others in more than this axis" in lines
 
 
+def test_option_that_some_cells_lack_separates_no_cells(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    only = {"bm25": {"tokenizer": "english", "embedder": None}, "dense": {"tokenizer": None, "embedder": "hashing"}}
+    cells = [replace(cell, axes={**cell.axes, **only[str(cell.axes["retriever"])]}) for cell in tiny_sweep.CELLS]
+    line = next(line for line in lines_of(tiny_sweep.write(tmp_path, cells), capsys) if line.startswith("retriever "))
+    assert line.endswith("dense: 0.7000, bm25: 0.2643")
+
+
 def test_effects_refuse_cells_with_equal_values(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     equal = [replace(cell, rouge_l=[0.5] * 8) for cell in tiny_sweep.CELLS]
     assert main(["effects", str(tiny_sweep.write(tmp_path, equal)), "--metric", "rouge_l"]) == 2
