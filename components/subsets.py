@@ -1,6 +1,6 @@
 """Groups of samples for which results are reported: their names, and the groups and the turn of each sample."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 OVERALL = "overall"
@@ -42,6 +42,17 @@ def list_subsets(subset: str, topic: str | None, task: str | None) -> list[str]:
     if topic and task:
         names.append(f"matrix/{topic}/{task}")
     return names
+
+
+def readable_name(subset: str, labels: Mapping[str, str]) -> str:
+    """Return the name of a group with labels in place of slugs that are hashes, which names in other scripts have:
+    "topic/基金" for "topic/3f2a91c0". `labels` are by slug.
+    """
+    whole = labels.get(subset, "")
+    if whole and not whole.isascii():
+        return whole
+    parts = ((part, labels.get(part, "")) for part in subset.split("/"))
+    return "/".join(part if label.isascii() else label for part, label in parts)
 
 
 class ConversationTurn(NamedTuple):

@@ -21,6 +21,7 @@ from rich.markup import escape
 from components.datasets.named_sets import NAMED_SETS
 from components.errors import ConfigError, DataError, RagGridError
 from components.json_value import Json
+from components.subsets import readable_name
 from components.testset.repeated_questions import NearDuplicateFinder
 from runner.console.command_parser import CommandParser, add_command, tracking_uri
 from runner.console.display import make_console, print_error
@@ -250,7 +251,13 @@ def show(console: Console, description: Mapping[str, Json]) -> None:
     lengths = [(name, *(entry[measure] for measure in measures)) for name, entry in description["lengths"].items()]
     print_table(console, "Lengths (characters)", ("", *measures), lengths)
     subsets = [
-        (name, entry["n_samples"], entry["n_with_references"], entry["n_with_gold"], ", ".join(entry["kinds"]))
+        (
+            readable_name(name, description["labels"]),
+            entry["n_samples"],
+            entry["n_with_references"],
+            entry["n_with_gold"],
+            ", ".join(entry["kinds"]),
+        )
         for name, entry in description["subsets"].items()
     ]
     print_table(console, "Subsets", ("subset", "samples", "with references", "with gold", "kinds"), subsets)

@@ -109,7 +109,7 @@ def _unknown_fields(record: Record, location: str) -> list[str]:
     """Return the unknown fields of a record. Raises DataError for a field that looks like a misspelling."""
     unknown = [name for name in record if name not in (*_FIELDS, _ORIGIN)]
     for name in unknown:
-        meant = _OTHER_NAMES.get(name) or closest_name(name, _FIELDS, cutoff=0.8)
+        meant = _OTHER_NAMES.get(name) or closest_name(name.strip().lower(), _FIELDS, cutoff=0.8)
         if meant and meant not in record:
             raise DataError(
                 f"{location}: unknown field '{name}', expected one of {', '.join(_FIELDS)}; did you mean {meant}?"

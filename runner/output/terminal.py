@@ -10,7 +10,7 @@ from rich.table import Table
 
 from components.json_value import Json
 from components.records import ScoreState
-from components.subsets import GROUPINGS, MACRO, OVERALL
+from components.subsets import GROUPINGS, MACRO, OVERALL, readable_name
 from runner.console.excluded_samples import excluded_texts
 from runner.console.styled_text import count_decimals
 from runner.output.leaderboard_rows import DRAWS_AXIS
@@ -175,10 +175,12 @@ def show_subsets(console: Console, metrics: Sequence[str], ordered: Sequence[Cel
     table.add_column("cell", no_wrap=True)
     columns = [subset for subset in (*subsets, MACRO) if any(cell.value(name, subset) is not None for cell in ordered)]
     values_by_cell = {cell.cell_id: _values_by_subset(cell, name, columns) for cell in ordered}
-    n_with_name = Counter(subset.rpartition("/")[2] for subset in columns)
-    for subset in columns:
-        last = subset.rpartition("/")[2]
-        table.add_column(last if n_with_name[last] == 1 else subset, justify="right", no_wrap=True)
+    labels = {slug: label for cell in ordered for slug, label in cell.dataset.get("labels", {}).items()}
+    heads = [readable_name(subset, labels) for subset in columns]
+    n_with_name = Counter(head.rpartition("/")[2] for head in heads)
+    for head in heads:
+        last = head.rpartition("/")[2]
+        table.add_column(escape(last if n_with_name[last] == 1 else head), justify="right", no_wrap=True)
     sign = direction_sign(name, ordered)
     best = {subset: best_value((values[subset] for values in values_by_cell.values()), sign) for subset in columns}
     digits = count_decimals(value for values in values_by_cell.values() for value in values.values())

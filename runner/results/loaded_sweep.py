@@ -8,7 +8,7 @@ from pathlib import Path
 from components.errors import DataError
 from components.json_value import Json
 from components.limits import expected_one_of
-from components.subsets import GROUPINGS, MACRO, OVERALL
+from components.subsets import GROUPINGS, MACRO, OVERALL, readable_name
 from runner.console.styled_text import count
 from runner.results import cell_axes as axes
 from runner.results.cell_axes import format_level
@@ -205,12 +205,14 @@ class LoadedSweep:
 class SubsetMetric:
     """A metric over a subset, written "[subset:]metric"; without a subset it is over all samples.
 
-    `larger_is_better` comes from its component: None if neither larger nor smaller values are better.
+    `larger_is_better` comes from its component: None if neither larger nor smaller values are better. `readable_subset`
+    is the subset for people (`readable_name`), "" if it is the same.
     """
 
     subset: str
     metric: str
     larger_is_better: bool | None
+    readable_subset: str = field(default="", compare=False)
 
     def direction(self) -> bool:
         """Return `larger_is_better` of a metric that ranks cells. Raises DataError if neither direction is better."""
@@ -224,7 +226,7 @@ class SubsetMetric:
 
     def __str__(self) -> str:
         names = {OVERALL: "all samples", MACRO: "all subsets alike"}
-        return f"{self.metric} of {names.get(self.subset, self.subset)}"
+        return f"{self.metric} of {names.get(self.subset, self.readable_subset or self.subset)}"
 
 
 def load(text: str | Path, results_dir: str | Path = RESULTS_DIR) -> LoadedSweep:
@@ -277,26 +279,26 @@ def find_metric(text: str, cells: Iterable[CellResult]) -> SubsetMetric:
             metrics.setdefault(name, set()).update(entries)
     if not metrics:
         raise DataError(f"{text}: {all_failed_text(cells) or 'no cell of this sweep has any metric'}")
-    subset = _find_subset(subset or OVERALL, metrics, cells, text)
+    labels = {slug: label for cell in cells for slug, label in cell.dataset.get("labels", {}).items()}
+    subset = _find_subset(subset or OVERALL, metrics, labels, text)
     if metric not in metrics[subset]:
         raise DataError(f"{text}: {subset} has no metric {metric!r}{expected_one_of(metric, sorted(metrics[subset]))}")
-    return SubsetMetric(subset, metric, larger_is_better(metric, cells))
+    return SubsetMetric(subset, metric, larger_is_better(metric, cells), readable_name(subset, labels))
 
 
-def _find_subset(subset: str, subsets: Iterable[str], cells: Iterable[CellResult], text: str) -> str:
+def _find_subset(subset: str, subsets: Iterable[str], labels: Mapping[str, str], text: str) -> str:
     """Return the subset of that name, or the only one of that label, such as "matrix/Funds/Comparison".
 
     Raises DataError for an unknown name, or a label of several subsets.
     """
     if subset in (names := set(subsets)):
         return subset
-    labels = {slug: label for cell in cells for slug, label in cell.dataset.get("labels", {}).items()}
     matches = sorted(name for name in names if subset.casefold() in _subset_aliases(name, labels))
     if len(matches) == 1:
         return matches[0]
     if matches:
         raise DataError(f"{text}: several subsets are called {subset!r}: {', '.join(matches)}. Use one of these names.")
-    raise DataError(f"{text}: got the subset {subset!r}, expected one of {_list_names(names, subset)}")
+    raise DataError(f"{text}: got the subset {subset!r}, expected one of {_list_names(names, subset, labels)}")
 
 
 def _subset_aliases(subset: str, labels: Mapping[str, str]) -> set[str]:
@@ -308,10 +310,10 @@ def _subset_aliases(subset: str, labels: Mapping[str, str]) -> set[str]:
     return {label.casefold(), f"{group}/{label}".casefold()}
 
 
-def _list_names(subsets: Iterable[str], subset: str) -> str:
+def _list_names(subsets: Iterable[str], subset: str, labels: Mapping[str, str]) -> str:
     """List names of subsets. The many names of the topic x task matrix are listed only if `subset` is one."""
     in_matrix = subset.startswith("matrix/")
-    names = sorted(name for name in subsets if name.startswith("matrix/") == in_matrix)
+    names = sorted(readable_name(name, labels) for name in subsets if name.startswith("matrix/") == in_matrix)
     return ", ".join([*names, *([] if in_matrix else ["matrix/<topic>/<task>"])])
 
 

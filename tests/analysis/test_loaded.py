@@ -143,6 +143,13 @@ class TestFindMetric:
         ):
             find_metric("reed:rouge_l", cells)
 
+    def test_subsets_in_other_scripts_are_named_by_their_labels(self, cells: tuple[CellResult, ...]) -> None:
+        metrics = {"overall": {"mrr": {}}, "topic/3f2a91c0": {"mrr": {}}}
+        labelled = [replace(cells[0], metrics=metrics, dataset={"labels": {"3f2a91c0": "基金"}})]
+        assert str(find_metric("基金:mrr", labelled)) == "mrr of topic/基金"
+        with pytest.raises(DataError, match=r"expected one of overall, topic/基金, matrix/<topic>/<task>$"):
+            find_metric("x:mrr", labelled)
+
     def test_unknown_matrix_field_lists_the_existing_matrix_fields(self, cells: tuple[CellResult, ...]) -> None:
         with_matrix = [replace(cells[0], metrics={"overall": {}, "matrix/funds/extractive": {}})]
         with pytest.raises(DataError, match=r"expected one of overall, matrix/<topic>/<task>$"):

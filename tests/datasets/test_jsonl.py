@@ -264,6 +264,7 @@ class TestBadInput:
                 "unknown field 'refrences', expected one of .*; did you mean references",
             ),
             ({"id": "1", "query": "?"}, "unknown field 'query', expected one of .*; did you mean question"),
+            ({"id": "1", "question": "?", "Gold": []}, "unknown field 'Gold', expected one of .*; did you mean gold"),
             ({**QUESTION, "topics": "x"}, "unknown field 'topics', expected one of .*; did you mean topic"),
             (["x"], "line 1: got a list, expected an object"),
             ({**QUESTION, "id": 1.5}, "field 'id': got a number, expected a string"),

@@ -162,6 +162,15 @@ def test_subsets_with_the_same_last_part_have_their_whole_names() -> None:
     assert output.getvalue().splitlines()[1].split() == ["cell", "2023/news", "2024/news", "mail"]
 
 
+def test_subsets_in_other_scripts_have_their_labels() -> None:
+    metrics = {subset: {HEADLINES[0]: entry(0.5)} for subset in ("overall", "0bf8c6c0", "create")}
+    labels = {"0bf8c6c0": "引文", "create": "Create"}
+    labelled = replace(cell("bm25", 0.5, metrics=metrics), dataset={"labels": labels})
+    output = io.StringIO()
+    show_subsets(SafeConsole(file=output, width=400), *rank_cells([labelled]))
+    assert output.getvalue().splitlines()[1].split() == ["cell", "引文", "create"]
+
+
 def test_intervals_of_lengths_have_as_many_decimals_as_lengths() -> None:
     metrics = {"overall": {"length": {**entry(120.4), "ci_low": 98.12345, "ci_high": 143.98765}}}
     assert "120.4 98.1–144.0" in render([cell("bm25", 0.5, metrics=metrics)])
