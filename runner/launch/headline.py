@@ -36,14 +36,13 @@ def planned_headline(cells: Sequence[PlannedCell], store: Store) -> tuple[str, l
     data = {cell.graph.data.key: cell.graph.data for cell in cells}
     if not configs[0].run.headline and _lacks_measures(configs, data.values()):
         return choose_headline(configs), [_NOTHING]
-    name = choose_headline(
-        configs, has_answer_parts=any(each.notes.get("n_samples_with_answer_parts") for each in data.values())
-    )
+    n_samples = sum(each.n_samples for each in data.values())
+    n_with_parts = sum(int(each.notes.get("n_samples_with_answer_parts") or 0) for each in data.values())
+    name = choose_headline(configs, has_answer_parts=n_with_parts > 0 and 2 * n_with_parts >= n_samples)
     if not name or configs[0].run.headline:
         return name, []
     if name == _CONTAINS:
         return name, [f"ranked by {name}: the questions list what an answer must contain {_OTHER_HINT}"]
-    n_samples = sum(each.n_samples for each in data.values())
     n_gold = sum(_n_with_gold(each) for each in data.values())
     if 2 * n_gold < n_samples and (answers := _answer_headline(cells, next(iter(data.values())), store)):
         few = f"only {n_gold:,} of {n_samples:,} samples have gold in the corpus, which {name} needs"
@@ -123,8 +122,8 @@ def choose_headline(cells: Sequence[Cell], *, has_answer_parts: bool = False) ->
     If no language model answers or judges, return the first metric of retrieval, because the answers of a stand-in say
     little about a pipeline. This does not apply to given passages: for them, retrieval metrics only measure the input.
 
-    If answers rank the cells, and the data set lists what they must contain (`has_answer_parts`), return
-    `contains_all`.
+    If answers rank the cells, and at least half of the questions list what they must contain (`has_answer_parts`),
+    return `contains_all`.
     """
     if named := cells[0].run.headline:
         return named

@@ -149,6 +149,9 @@ QUESTIONS = [{"id": f"q{place}", "question": "Where?", "references": ["Here"]} f
 GOLD = {"gold": ["a"]}
 
 
+ASKING = ["metrics=qa", "llm=openai", "llm.model=m", "llm.api_key_env=''"]
+
+
 @pytest.mark.parametrize(
     ("samples", "overrides", "expected", "why"),
     [
@@ -176,6 +179,13 @@ GOLD = {"gold": ["a"]}
             "",
         ),
         ([{"id": "q", "question": "Where?", "answerable": False}], [], "ndcg@10", "no language model answers"),
+        (
+            [{**own, "answer_parts": ["here"]} for own in QUESTIONS[:2]] + QUESTIONS[2:],
+            ASKING,
+            "contains_all",
+            "must contain",
+        ),
+        ([{**QUESTIONS[0], "answer_parts": ["here"]}, *QUESTIONS[1:]], ASKING, "", ""),
     ],
     ids=[
         "few have gold",
@@ -187,6 +197,8 @@ GOLD = {"gold": ["a"]}
         "a model answers but nothing is known",
         "a judge grades",
         "no answer is right",
+        "half have answer parts",
+        "few have answer parts",
     ],
 )
 def test_plan_ranks_by_a_metric_that_most_samples_have(
