@@ -16,6 +16,7 @@ from components.errors import DamagedEntryError
 from components.protocols import AnswersFrom
 from runner.engine.broken_contracts import class_name
 from runner.engine.identity import describe, hash_description
+from runner.engine.plugins.opened_files import IGNORED_SUFFIXES, LISTED
 from runner.engine.plugins.plugin_loading import code_class, list_uncovered_files, package_folder
 from runner.engine.source_code import is_ours, model_code, package_code
 from runner.engine.stage import AnyStage
@@ -23,6 +24,8 @@ from runner.engine.store import Store
 
 KIND = "uncovered_files"
 """Kind under which the store saves the contents, by component and files."""
+
+_OUTPUTS = frozenset({"results", "mlartifacts", "mlruns"})
 
 _MAX_HASHED_BYTES = 256 << 20
 """The contents of a larger file are its size and its time."""
@@ -54,7 +57,7 @@ def record_uncovered_files(stage: AnyStage, store: Store) -> None:
         if not (files := list_uncovered_files(cls)):
             continue
         key, folder = _key(component), package_folder(cls)
-        names = {os.path.relpath(file, folder): file for file in sorted(files)}
+        names = {_relative(file, folder): file for file in sorted(files)}
         if unseen := {(store.root, key, name) for name in names} - _recorded:
             known = _first_contents(store).get(key, {})
             new = {name: _hash_content(names[name]) for _, _, name in sorted(unseen) if name not in known}
@@ -72,7 +75,9 @@ def find_edited_files(stages: Iterable[AnyStage], store: Store) -> tuple[EditedF
     for component in components:
         cls, key = code_class(component), _key(component)
         folder = package_folder(cls)
-        changed = [name for name, then in contents.get(key, {}).items() if _hash_content(Path(folder, name)) != then]
+        changed = [
+            name for name, then in contents.get(key, {}).items() if _hash_content(f"{folder}{os.sep}{name}") != then
+        ]
         if changed:
             edited[key] = EditedFiles(class_name(cls), tuple(sorted(changed)))
     return tuple(edited.values())
@@ -106,10 +111,24 @@ def _key(component: object) -> str:
     return hash_description(describe(component, code_of=model_code if is_model else package_code))
 
 
-def _hash_content(file: str | Path) -> str:
-    """Return the SHA-256 (hex) of a file, its size and time if it is large, or "" if it does not exist."""
+def _relative(path: str, folder: Path) -> str:
+    """Return a path from the folder, with the slash of a listed folder."""
+    return os.path.relpath(path, folder) + (LISTED if path.endswith(LISTED) else "")
+
+
+def _is_output(name: str) -> bool:
+    """Return True for hidden files, caches, logs, and what this program writes to its working directory."""
+    return name.startswith((".", "__", "mlflow.db")) or name.endswith(IGNORED_SUFFIXES) or name in _OUTPUTS
+
+
+def _hash_content(path: str) -> str:
+    """Return the SHA-256 (hex) of a file, its size and time if it is large, or "" if it does not exist. For a listed
+    folder, return that of the names of its visible files.
+    """
     try:
-        with Path(file).open("rb") as opened:
+        if path.endswith(LISTED):
+            return hash_description(sorted(name for name in os.listdir(path) if not _is_output(name)))  # noqa: PTH208
+        with Path(path).open("rb") as opened:
             stat = os.fstat(opened.fileno())
             if stat.st_size > _MAX_HASHED_BYTES:
                 return f"{stat.st_size} {stat.st_mtime_ns}"

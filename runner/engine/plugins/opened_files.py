@@ -25,7 +25,7 @@ _LOADING = "runner.engine.plugins.plugin_loading"
 _IMPORTING = frozenset({"importlib._bootstrap", "importlib._bootstrap_external", _LOADING})
 
 _LIBRARIES = tuple({os.path.realpath(folder) + os.sep for folder in (sys.prefix, sys.base_prefix)} - {os.sep})
-_IGNORED_SUFFIXES = (".log", ".tmp", ".lock", ".pyc", "~")
+IGNORED_SUFFIXES = (".log", ".tmp", ".lock", ".pyc", "~")
 
 _MAX_IDENTIFIED = 20_000
 """Maximum number of identified paths, because they are sent to workers. Beyond it, only folders are recorded."""
@@ -50,7 +50,9 @@ class OpenedFiles:
         self.readers_by_uncovered_path: dict[str, set[str]] = {}
         """Paths of files near the packages that were read, but that no snapshot covers."""
         self.uncovered_paths_by_package: dict[str, set[str]] = {}
-        """The same paths by the top-level package of their readers, at most `_MAX_UNCOVERED` each."""
+        """The same paths by the top-level package of their readers, at most `_MAX_UNCOVERED` each, and folders that
+        were listed, with a slash at the end.
+        """
         self.classes_by_identified_path: dict[str, set[str]] = {}
         """Paths of files near the packages that a component read to identify them; beyond the limit, folders with
         a slash at the end. The values are the classes, as in `my_package.data:MyData`.
@@ -136,8 +138,8 @@ class OpenedFiles:
         names = self._find_names(real, is_listing=is_listing)
         if self._identifying and not is_listing:
             self._note_identified(real)
-        elif not names and not is_listing:
-            self._note_outside(real)
+        elif not names:
+            self._note_outside(real, is_listing=is_listing)
         modules, is_import = self._readers() if names else (set(), False)
         if modules and not (is_import and is_listing):  # an import lists folders to find a module
             for name in names:
@@ -153,17 +155,20 @@ class OpenedFiles:
         if self._is_near(real):
             self.classes_by_identified_path.setdefault(key, set()).add(self._identifying)
 
-    def _note_outside(self, real: str) -> None:
-        """Record a file near the packages that no snapshot covers, and that no class identifies."""
-        if not self._is_near(real) or real in self._written_paths or not os.path.isfile(real):  # noqa: PTH113 - as for the others
+    def _note_outside(self, real: str, *, is_listing: bool) -> None:
+        """Record a file or a listed folder near the packages that no snapshot covers, and that no class identifies."""
+        exists = os.path.isdir if is_listing else os.path.isfile
+        if not self._is_near(real) or real in self._written_paths or not exists(real):
             return
         modules, is_import = self._readers(4)
-        if modules and not is_import and modules != {ANY_MODULE} and not self._is_identified(real):
+        if not modules or is_import or modules == {ANY_MODULE} or self._is_identified(real):
+            return
+        if not is_listing:
             self.readers_by_uncovered_path.setdefault(real, set()).update(modules)
-            for package in set(map(top_level, modules)):
-                paths = self.uncovered_paths_by_package.setdefault(package, set())
-                if len(paths) < _MAX_UNCOVERED:
-                    paths.add(real)
+        for package in set(map(top_level, modules)):
+            paths = self.uncovered_paths_by_package.setdefault(package, set())
+            if len(paths) < _MAX_UNCOVERED:
+                paths.add(f"{real}{LISTED}" if is_listing else real)
 
     def _is_identified(self, real: str) -> bool:
         """Return True if a class on the stack identified the file, or is a user's class that identifies what it reads.
@@ -205,7 +210,7 @@ class OpenedFiles:
     def _is_near(self, real: str) -> bool:
         """Return True for a file of the user's project that is neither a library's, nor hidden, nor a log."""
         root = next((root for root in self._roots if real.startswith(root)), None)
-        if root is None or real.startswith(_LIBRARIES) or real.endswith(_IGNORED_SUFFIXES):
+        if root is None or real.startswith(_LIBRARIES) or real.endswith(IGNORED_SUFFIXES):
             return False
         return f"{os.sep}." not in real[len(root) - 1 :]
 

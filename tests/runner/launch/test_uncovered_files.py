@@ -44,6 +44,28 @@ def run(study: Path, sweep_id: str, *overrides: str) -> None:
     assert cells_in(study, sweep_id)[0].status == "OK"
 
 
+def warnings_of(study: Path, capsys: pytest.CaptureFixture[str], sweep_id: str, *overrides: str) -> list[str]:
+    capsys.readouterr()
+    run(study, sweep_id, *overrides)
+    said = " ".join(capsys.readouterr().out.split())
+    return [part for part in said.split("uncovered_study.rag.answer: ") if part.startswith("stored results may be")]
+
+
+def test_new_file_in_a_listed_folder_outside_the_package_is_reported(
+    study: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listing = READING.replace(
+        "def read():", "def read():\n    [*Path(__file__).parents[1].joinpath('manuals').glob('*.md')]"
+    )
+    (study / "uncovered_study" / "rag.py").write_text(listing + PER_CALL)
+    assert warnings_of(study, capsys, "first") == []
+    assert warnings_of(study, capsys, "again") == []
+    (study / "new.tmp").write_text("two")
+    (study / "new.tmp").replace(study / "manuals" / "two.md")
+    (line,) = warnings_of(study, capsys, "added")
+    assert line.startswith("stored results may be outdated: manuals/ changed since its first run")
+
+
 @pytest.mark.parametrize("code", [AT_IMPORT, PER_CALL], ids=["at import", "per call"])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_edit_of_a_file_outside_the_package_is_reported_until_the_revision_changes(
@@ -52,10 +74,7 @@ def test_edit_of_a_file_outside_the_package_is_reported_until_the_revision_chang
     (study / "uncovered_study" / "rag.py").write_text(READING + code)
 
     def warnings(sweep_id: str, *overrides: str) -> list[str]:
-        capsys.readouterr()
-        run(study, sweep_id, f"run.workers={workers}", *overrides)
-        said = " ".join(capsys.readouterr().out.split())
-        return [part for part in said.split("uncovered_study.rag.answer: ") if part.startswith("stored results may be")]
+        return warnings_of(study, capsys, sweep_id, f"run.workers={workers}", *overrides)
 
     def edit(text: str) -> None:
         """Replace the file, because this process must not seem to write it as an output."""
