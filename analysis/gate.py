@@ -42,12 +42,13 @@ from components.statistics import (
 from runner import results
 from runner.console.command_parser import CELL, SWEEP
 from runner.console.display import escape_control, estimate, significant_digits
-from runner.console.styled_text import count
+from runner.console.styled_text import count, join_names
 from runner.results import OPTIMISTIC, CellResult, LoadedSweep, chose_by_scores, search_text
 
 PASSED, WORSE, UNCLEAR = "passed", "worse", "cannot tell"
 EXIT_CODES = {PASSED: 0, WORSE: 1, UNCLEAR: 3}
 
+_MAX_FILES = 5
 MARGIN = 0.01
 """Largest acceptable loss if the user names none."""
 
@@ -60,7 +61,8 @@ class MetricCheck:
     the cell is better. The interval is None if too few groups of samples show no spread. `p` is corrected for the other
     metrics. `detectable` is the smallest loss that would be found with probability `POWER`, and `n_needed` the samples
     that would exclude a loss of `margin` with this probability if there is none; None if unknown. `lost` counts samples
-    of the baseline without a value, by reason. `n_new` samples are not part of the baseline.
+    of the baseline without a value, by reason. `n_new` samples are not part of the baseline. `outdated` names files
+    that changed since stored results of the cell were computed, "" for none.
     """
 
     metric: str
@@ -79,6 +81,7 @@ class MetricCheck:
     n_new: int
     is_same: bool
     alpha: float
+    outdated: str = ""
 
     @property
     def verdict(self) -> str:
@@ -86,7 +89,7 @@ class MetricCheck:
         there is a significant loss.
         """
         is_excluded = self.is_same or (self.low is not None and self.low >= -self.margin)
-        if is_excluded and not self.lost:
+        if is_excluded and not self.lost and not self.outdated:
             return PASSED
         return WORSE if not is_excluded and self.p <= self.alpha and self.difference < 0 else UNCLEAR
 
@@ -98,6 +101,11 @@ class MetricCheck:
         if self.verdict == PASSED:
             same = "the same scores for every sample"
             return f"{self.metric}: {same if self.is_same else f'no loss of more than {self.margin:g}'}"
+        if self.outdated:
+            return (
+                f"{self.metric}: stored results may be outdated, because {self.outdated} changed since then. Change the "
+                "revision of the pipeline (docs/identity.md)"
+            )
         if self.lost:
             return f"{self.metric}: samples of the baseline could not be compared: {exclusion_text(self.lost)}"
         unclear = f"{self.metric}: {self.n:,} samples cannot exclude a loss of more than {self.margin:g}"
@@ -163,6 +171,8 @@ def _run(options: argparse.Namespace) -> int:
     sweep = results.load(options.sweep)
     cell = choose_cell(sweep, options.cell)
     checks = check(baseline, sweep, cell, margins(baseline, dict(options.margin)), alpha=options.alpha)
+    outdated = join_names(_edited_files(sweep)[:_MAX_FILES])
+    checks = [replace(each, outdated=outdated) for each in checks]
     _show(options.format, baseline, cell, checks)
     for search in sweep.searches:
         why = f"; {OPTIMISTIC}" if chose_by_scores(search) else ""
@@ -171,6 +181,13 @@ def _run(options: argparse.Namespace) -> int:
         terminal.write_text(options.junit, junit(list(map(_junit_case, checks))))
     verdicts = {result.verdict for result in checks}
     return EXIT_CODES[next(verdict for verdict in (WORSE, UNCLEAR, PASSED) if verdict in verdicts)]
+
+
+def _edited_files(sweep: LoadedSweep) -> list[str]:
+    """Return files and folders that no key covers and that changed since stored results of the sweep were computed."""
+    files = results.read_sweep(sweep.folder).plan.get("edited_files")
+    lists = files.values() if isinstance(files, Mapping) else ()
+    return sorted({escape_control(str(name)) for names in lists if isinstance(names, list) for name in names})
 
 
 def _show(form: str, baseline: Baseline, cell: CellResult, checks: Sequence[MetricCheck]) -> None:

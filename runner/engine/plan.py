@@ -79,6 +79,7 @@ class Plan:
                 if count.groups
             },
             "n_cached_of_other_versions": self.others.n_results,
+            "edited_files": {component.name: list(component.files) for component in self.edited_files},
             "stages": {
                 kind.kind: {"n_requested": kind.n_requested, "n_unique": kind.n_unique, "n_cached": kind.n_cached}
                 for kind in self.kinds

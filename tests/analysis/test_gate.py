@@ -16,7 +16,7 @@ from analysis.baseline import compute_checksum, hash_definition
 from analysis.gate import PASSED, WORSE, MetricCheck, Pair, make_checks
 from components.statistics import PairedTest
 from runner import run as run_sweep
-from runner.results import CellResult
+from runner.results import CellResult, read_sweep, write_sweep
 from tests.analysis import tiny_sweep
 from tests.analysis.tiny_sweep import CELLS, TinyCell
 from tests.statistics.cells import scores_of
@@ -175,6 +175,17 @@ def test_gate_writes_the_reason_as_a_junit_file_if_nothing_can_be_compared(befor
     suite = ElementTree.parse(file).getroot()
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("1", "0", "1")
     assert "nothing" in str(suite[0][0].get("message"))
+
+
+def test_gate_does_not_pass_results_that_may_be_outdated(
+    before: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    after = sweep_of(tmp_path / "after", *values_around(0.1, 1))
+    assert main(["gate", str(after), "--baseline", str(before)]) == 0
+    sweep = read_sweep(after)
+    write_sweep(after, replace(sweep, plan={**sweep.plan, "edited_files": {"my_app.rag.answer": ["manuals/one.md"]}}))
+    assert main(["gate", str(after), "--baseline", str(before)]) == 3
+    assert "may be outdated, because manuals/one.md changed since" in " ".join(capsys.readouterr().out.split())
 
 
 def test_gate_says_that_too_few_groups_differ(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
