@@ -103,8 +103,8 @@ class MetricCheck:
             return f"{self.metric}: {same if self.is_same else f'no loss of more than {self.margin:g}'}"
         if self.outdated:
             return (
-                f"{self.metric}: stored results may be outdated, because {self.outdated} changed since then. Change the "
-                "revision of the pipeline (docs/identity.md)"
+                f"{self.metric}: stored results may be outdated, because {self.outdated} changed since then. Change "
+                "the revision of the pipeline (docs/identity.md)"
             )
         if self.lost:
             return f"{self.metric}: samples of the baseline could not be compared: {exclusion_text(self.lost)}"

@@ -11,7 +11,7 @@ from components.pretrained.model_folder import adapter_base_folder, local_folder
 from components.protocols import AnswersFrom, History, PickingArm, RerankerSelection
 from components.records import Sample
 from runner.engine.identity import walk_components
-from runner.engine.plugins.trusted_packages import foreign_targets, require_trusted, select_trusted
+from runner.engine.plugins.trusted_packages import foreign_targets, is_within, require_trusted, select_trusted
 from runner.engine.store import Store, StoredResult
 from runner.pipeline.building import build_component, read_plugins
 from runner.pipeline.cell import Cell
@@ -105,7 +105,10 @@ def collect_export(sweep: LoadedSweep, result: CellResult, store_dir: Path | Non
     _require_own_index(served.get("retriever", {}))
     store = ExportStore(result, folder.parent, store_dir)
     data, samples = store.data()
-    nodes = without_alarms(served)
+    targets = [target for _, target in foreign_targets(served, "", ())]
+    needed = [name for name in plugins if any(is_within(f"{target}.", [name]) for target in targets)]
+    run: Mapping[str, Json] = served.get("run", {})  # names the packages of all cells of the sweep
+    nodes = without_alarms({**served, "run": {**run, "plugins": needed}} if run else served)
     whole = build_cell(nodes, plugins)
     _require_search(whole)
     pool = store.pool(whole.examples)

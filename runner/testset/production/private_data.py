@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from components.errors import ConfigError
+from components.limits import closest_name, expected_one_of
 
 RULES = {
     "email": r"[\w.%+-]+@[\w-]+(?:\.[\w-]+)+",
@@ -45,8 +46,19 @@ def private_data(options: Sequence[str]) -> PrivateData:
             if name in RULES:
                 rules[name], rest = re.compile(RULES[name]), after
                 continue
+            _refuse_misspelling(rest)
             rules[rest], rest = _compile(rest), ""
     return PrivateData(tuple(rules.items()))
+
+
+def _refuse_misspelling(text: str) -> None:
+    """Raise ConfigError for an expression of plain words of which one is like the name of a rule, such as "emial"."""
+    words = [word.strip() for word in text.split(",")]
+    if all(re.fullmatch(r"[\w -]+", word) for word in words):
+        for word in words:
+            if closest_name(word.lower(), RULES):
+                hint = f"To mask the word itself, write [{word[0]}]{word[1:]}"
+                raise ConfigError([f"--mask: got {word!r}{expected_one_of(word, RULES)}. {hint}"])
 
 
 def _compile(text: str) -> re.Pattern[str]:

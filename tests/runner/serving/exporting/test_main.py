@@ -214,6 +214,16 @@ def test_closed_book_export_answers_without_passages(sweep: Path, tmp_path: Path
     assert check(pipeline, tmp_path / "out" / CHECK).is_equal
 
 
+def test_export_needs_no_package_of_other_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`run.plugins` names the packages of all cells of a sweep."""
+    (tmp_path / "package_of_others").mkdir()
+    (tmp_path / "package_of_others" / "__init__.py").write_text("")
+    with monkeypatch.context() as patch:
+        patch.syspath_prepend(tmp_path)
+        assert run_small(tmp_path, (*RANKING_ONLY, "llm=none", "run.plugins=[package_of_others]")) == 0
+    assert exported(tmp_path, "", tmp_path / "out").search("Where?") is not None
+
+
 def test_failed_cells_oracles_and_classes_of_scripts_cannot_be_exported(sweep: Path) -> None:
     whole = load(sweep / "results" / SWEEP_ID)
     cell = whole.cell(BM25)

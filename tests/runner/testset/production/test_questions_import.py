@@ -82,7 +82,14 @@ def test_private_data_is_masked_only_by_the_named_rules(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "message"), [("email,(", "or a regular expression"), ("x*", "matches the empty text")]
+    ("rule", "message"),
+    [
+        ("email,(", "or a regular expression"),
+        ("x*", "matches the empty text"),
+        ("emial", "got 'emial', expected one of .*; did you mean email"),
+        ("emial,phone", "did you mean email"),
+        ("email,Phones", "did you mean phone"),
+    ],
 )
 def test_invalid_private_data_rule_is_rejected(rule: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
