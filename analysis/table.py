@@ -1,7 +1,7 @@
 """python -m analysis table: a published table next to the matching cells of a sweep."""
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -147,7 +147,12 @@ def show_comparison(console: Console, comparison: PrintedComparison) -> None:
             title = _title(comparison.table, block, scale, is_alone=_in_percent(console))
             terminal.show_table(console, title, _block_columns(comparison.table, block, scale), _marks(block))
     console.print()
-    for line in (*published.missing_lines(comparison), *_differences(comparison), *_unmatched_cells(comparison)):
+    for line in (
+        *published.missing_lines(comparison),
+        *_differences(comparison),
+        *_reductions(comparison),
+        *_unmatched_cells(comparison),
+    ):
         console.print(escape(line))
     for cell in comparison.failed:
         console.print(f"[red]{cell.status}[/], not compared: {cell.cell_id}: {escape(cell.reason)}")
@@ -224,6 +229,15 @@ def _interval(line: PrintedLine, scale: _Scale) -> str:
     if line.low is None or line.high is None:
         return UNKNOWN
     return f"{scale.format(line.low)} {scale.format(line.high)}"
+
+
+def _reductions(comparison: PrintedComparison) -> Iterator[str]:
+    """Yield a line about cells that used only a part of the data."""
+    axes = [match.cell.axes for match in comparison.paired.pairs]
+    names = ("dataset.limit", "dataset.max_documents")
+    used = dict.fromkeys(f"{name}={each[name]}" for each in axes for name in names if each.get(name) is not None)
+    if used:
+        yield f"Part of the data, unlike the paper: {', '.join(used)}"
 
 
 def _differences(comparison: PrintedComparison) -> list[str]:

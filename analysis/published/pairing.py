@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from analysis.published.papers import TABLES
 from analysis.published.printed_numbers import PrintedLevel, PrintedTable, Row
 from runner.results import CellResult
 
@@ -72,8 +73,16 @@ def pair(table: PrintedTable, cells: Sequence[CellResult]) -> TablePairing:
 
 
 def has_levels(table: PrintedTable, row: Row, cell: CellResult) -> bool:
-    """Return True if the cell has all levels of the row."""
-    return not any(level_differences(level, cell) for level in table.own_levels(row))
+    """Return True if the cell has all levels of the row, and its data are not those of another paper."""
+    return not is_of_another_paper(table, cell) and not any(
+        level_differences(level, cell) for level in table.own_levels(row)
+    )
+
+
+def is_of_another_paper(table: PrintedTable, cell: CellResult) -> bool:
+    """Return True if the cell was evaluated on the data set of another paper with tables."""
+    _, *others = dict.fromkeys(name.partition("/")[0] for name in (table.info.name, *TABLES))
+    return get_level(cell, "dataset") in others
 
 
 def _base_misses(table: PrintedTable, row: Row, cell: CellResult) -> list[Difference]:

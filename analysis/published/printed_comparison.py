@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from analysis.published.pairing import PrintedPair, TablePairing, get_level, pair
+from analysis.published.pairing import PrintedPair, TablePairing, get_level, is_of_another_paper, pair
 from analysis.published.printed_numbers import PrintedNumber, PrintedTable
 from components.errors import DataError
+from runner.console.styled_text import join_names
 from runner.results import OK, CellResult
 
 
@@ -58,6 +59,12 @@ def compare_with_printed(table: PrintedTable, metrics: Sequence[str], cells: Seq
     Raises DataError if no cell has the levels of any row.
     """
     successful = [cell for cell in cells if cell.status == OK]
+    if successful and all(is_of_another_paper(table, cell) for cell in successful):
+        used = join_names(sorted({get_level(cell, "dataset") for cell in successful}))
+        raise DataError(
+            f"{table.info.name}: the cells were evaluated on {used}, so the numbers of the paper are not comparable. "
+            f"Compare cells with dataset={table.info.name.partition('/')[0]}."
+        )
     paired = pair(table, successful)
     if not paired.pairs:
         raise DataError(_nothing_fits(table, successful))

@@ -73,6 +73,8 @@ def partial_override_lines(cells: Sequence[PlannedCell]) -> Iterator[str]:
             having.setdefault(parse_override_key(override), []).append(cell.request.job)
     for key, jobs in having.items():
         group = parse_config_path(key).partition(".")[0]
+        if group == "pipeline":  # the built-in pipeline has these fields, and reads none
+            jobs = [job for job in jobs if job.axes[group] != "built_in"]
         if len(jobs) < len(cells) and group != key:
             options = join_names(list(dict.fromkeys(f"{group}={job.axes[group]}" for job in jobs)))
             yield f"{key} applies only to {options}: {len(jobs):,} of {count(len(cells), 'cell')}"

@@ -173,6 +173,16 @@ class TestBeside:
         assert r"subset & chunk\_overlap\_percent & bleu (\%) \\" in alone
         assert r"delete/summarization & 0 & 23.69 \\" in alone
 
+    def test_table_refuses_cells_on_the_data_of_another_paper(self, tmp_path: Path) -> None:
+        own = cell("a" * 12, {"bleu": 0.1}, dataset="omnieval")
+        with pytest.raises(DataError, match=r"evaluated on omnieval, so .* Compare cells with dataset=crud_rag"):
+            tables.run(parse("crud_rag/7", str(write(tmp_path, own))))
+
+    def test_table_names_the_part_of_the_data(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        own = cell("a" * 12, {"bleu": 0.1}, **{"dataset.max_documents": 2000})
+        shown = table("crud_rag/7", str(write(tmp_path, own)), capsys=capsys)
+        assert "Part of the data, unlike the paper: dataset.max_documents=2000" in shown
+
     def test_table_shows_only_the_requested_metrics(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         text = table("crud_rag/7", str(folder), "--metric", "bleu", capsys=capsys)
         assert "bleu: ours" in text
