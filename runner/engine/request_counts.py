@@ -12,6 +12,7 @@ from runner.engine.ask import AskFunction, CachedReplies, is_language_model
 from runner.engine.cache import Cache
 from runner.engine.edited_models import EditedModel, find_edited_model
 from runner.engine.model_replies import replies_name
+from runner.engine.spending.admission import has_token_limit
 from runner.engine.stage import AnyStage, ServerRequests, Stage
 from runner.engine.stage_run import Run
 from runner.engine.store import Store
@@ -214,7 +215,8 @@ class _KindRequests:
 
     def count(self, kind: str, title: str, store: Store) -> RequestCount:
         """Return the sums over the requests of this kind of stage."""
-        tokens = [*self.ahead, *((self.unanswered[key], n_attempts) for key, n_attempts in self.exact.items())]
+        exact = ((self.unanswered[key], n_attempts) for key, n_attempts in self.exact.items())
+        tokens = [*self.ahead, *((each if has_token_limit(each[0]) else None, n) for each, n in exact)]
         return RequestCount(
             kind,
             title,

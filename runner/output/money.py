@@ -111,7 +111,7 @@ def bound_lines(plan: Plan, budget: Budget, prices: Prices) -> list[str]:
         text += f"; the cost of {names} is unknown: no price list names it"
     if len(bounded) < len(counts):
         unknown = ", ".join(count.title for count in counts if count.tokens is None)
-        text += f"; without {unknown}, whose requests are unknown before they run"
+        text += f"; without {unknown}, whose tokens are unknown before they run"
     more = {
         "max_requests": (plan.n_requests_with_repeats, budget.max_requests),
         "max_tokens": (n_tokens, budget.max_tokens),

@@ -94,6 +94,11 @@ def max_request_tokens(llm: LLM, messages: Sequence[Message]) -> Tokens:
     return Tokens(estimate_max_tokens(n_bytes), getattr(llm, "max_new_tokens", 0))
 
 
+def has_token_limit(llm: LLM) -> bool:
+    """Return False for a custom pipeline, which may use any number of tokens for a question."""
+    return getattr(llm, "is_built_in", True) is not False
+
+
 def _used_tokens(answer: Answer, max_tokens: Tokens) -> Tokens | None:
     """Return the tokens that an answer took. Tokens that were not counted equal the maximum.
 

@@ -1,7 +1,7 @@
 """The limiter of a sweep: rate limits hold for all processes that share the store, budgets for the sweep."""
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
@@ -14,6 +14,8 @@ from components.openai_server.pace import Pace
 from components.prices import NO_PRICES, Prices
 from runner.engine.spending.ledger import NO_BUDGET, Budget, Ledger, Spending
 from runner.engine.spending.shared_numbers import SharedNumbers
+
+_FIRST_WAIT_S = 0.05
 
 
 class SharedLimiter:
@@ -31,6 +33,12 @@ class SharedLimiter:
         self._paces: dict[str, SharedNumbers] = {}
         self._healths: defaultdict[str, Health] = defaultdict(Health)
         self._not_counted: StoreError | None = None
+        self._limits_tokens = budget.max_tokens is not None or budget.max_cost is not None
+        self._reserved: dict[int, Tokens] = {}
+        """Reserved tokens of the attempts under way, by their identities."""
+        self._under_way: Counter[str] = Counter()
+        self._excess: dict[str, Tokens] = {}
+        """By account: by how much an attempt used more than its maximum. Later attempts reserve as much more."""
 
     def __reduce__(self) -> tuple[Callable[..., "SharedLimiter"], tuple[object, ...]]:
         """Pickle the constructor arguments, without open files."""
@@ -51,27 +59,54 @@ class SharedLimiter:
         with self._pace(account).change() as numbers:
             pace = Pace(*numbers)
             wait_s = pace.wait_s(now := time.time(), *account.limits)
+            reserved = attempt.max_tokens + self._excess.get(account.name, Tokens())
+            if wait_s == 0 and self._must_wait_for_first(attempt):
+                wait_s = _FIRST_WAIT_S
             if wait_s == 0 and self._ledger:
-                wait_s = self._ledger.admit(
-                    attempt.max_tokens, self.prices.find(account.model, account.price_name), attempt.timeout_s
-                )
+                price = self.prices.find(account.model, account.price_name)
+                wait_s = self._ledger.admit(reserved, price, attempt.timeout_s)
             if wait_s == 0:
+                self._reserved[id(attempt)] = reserved
+                self._under_way[account.name] += 1
                 pace.take_turn(now, *account.limits, attempt.max_tokens.n_all)
             numbers[:] = vars(pace).values()
         return wait_s
 
     def settle(self, attempt: Attempt, used: Tokens | None) -> None:
         account = attempt.account
+        reserved = self._end(attempt)
+        if used:
+            self._note_excess(attempt, used)
         with self._defer_store_error():
             self._give_back(account, attempt.n_unused(used))
             if self._ledger:
-                self._ledger.settle(attempt.max_tokens, used, self.prices.find(account.model, account.price_name))
+                self._ledger.settle(reserved, used, self.prices.find(account.model, account.price_name))
 
     def withdraw(self, attempt: Attempt) -> None:
         account = attempt.account
+        reserved = self._end(attempt)
         self._give_back(account, attempt.max_tokens.n_all)
         if self._ledger:
-            self._ledger.withdraw(attempt.max_tokens, self.prices.find(account.model, account.price_name))
+            self._ledger.withdraw(reserved, self.prices.find(account.model, account.price_name))
+
+    def _must_wait_for_first(self, attempt: Attempt) -> bool:
+        """Return True until a first attempt has shown how many tokens the account uses, if its maximum is unknown and a
+        budget limits tokens or money.
+        """
+        name, is_unknown = attempt.account.name, not attempt.max_tokens.n_completion
+        return self._limits_tokens and is_unknown and name not in self._excess and self._under_way[name] > 0
+
+    def _end(self, attempt: Attempt) -> Tokens:
+        """Return the tokens that were reserved for an attempt, which has ended."""
+        self._under_way[attempt.account.name] -= 1
+        return self._reserved.pop(id(attempt), attempt.max_tokens)
+
+    def _note_excess(self, attempt: Attempt, used: Tokens) -> None:
+        before, most = self._excess.get(attempt.account.name, Tokens()), attempt.max_tokens
+        self._excess[attempt.account.name] = Tokens(
+            max(before.n_prompt, used.n_prompt - most.n_prompt),
+            max(before.n_completion, used.n_completion - most.n_completion),
+        )
 
     @contextmanager
     def _defer_store_error(self) -> Iterator[None]:

@@ -4,11 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from components.fields import runtime_only
-from components.openai_server.limiter import Tokens
 from components.pipelines.pipeline_reply import PipelineReply, parse_stored_replies
 from components.protocols import Pipeline
 from components.records import Answer, AnswerState, Message, Request, Sample
-from runner.engine.spending.admission import max_request_tokens
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.answer_stages import AnswersCodec
@@ -41,11 +39,6 @@ class PipelineReplies(
     def n_requests(self) -> int:
         """Number of requests: one per sample."""
         return self.n_samples
-
-    def max_request_tokens(self, run: Run) -> Tokens:
-        """Return the tokens of the questions. The pipeline may use any number of further ones."""
-        conversations = [build_conversation(sample) for sample in run.read(self.samples).samples]
-        return sum((max_request_tokens(self.pipeline, each) for each in conversations), Tokens())
 
     def make(self, run: Run) -> Sequence[Answer]:
         """Send the questions. Each reply is stored as it arrives, by request."""

@@ -193,3 +193,11 @@ def test_pipeline_killed_twice_repeats_only_calls_in_flight(tmp_path: Path) -> N
     )  # one call was running at each kill
     cells = load(sweeps(tmp_path)[-1]).cells
     assert sorted(cell.status for cell in cells) == ["OK", "OK"]
+
+
+def test_plan_does_not_know_the_tokens_of_a_pipeline(
+    tmp_path: Path, app: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_small(tmp_path, (*OWN, "run.plan_only=true")) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "at most about" not in shown

@@ -194,6 +194,30 @@ class TestModelsThatPassNoLimiter:
         answers = list(admit_requests(Local(), [request(name) for name in "abcd"], self.limiter(tmp_path, budget)))
         assert [answer.request_id for answer in answers] == list("abcd")
 
+    @pytest.mark.parametrize(
+        ("budget", "n_calls"),
+        [(Budget(max_tokens=500), 1), (Budget(max_tokens=3_500), 3), (Budget(max_requests=4), 4)],
+    )
+    def test_tokens_of_the_first_call_bound_calls_of_unknown_size(
+        self, budget: Budget, n_calls: int, tmp_path: Path
+    ) -> None:
+        """A pipeline may use any number of tokens. All eight calls began when their questions fitted the budget."""
+        called: list[str] = []
+
+        @dataclass(frozen=True)
+        class Pipeline(Local):
+            max_new_tokens: int = 0
+            is_built_in: ClassVar[bool] = False
+
+            def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
+                for each in requests:
+                    called.append(each.id)
+                    yield Answer(each.id, AnswerState.OK, "yes", n_prompt_tokens=900, n_completion_tokens=100)
+
+        with pytest.raises(BudgetReached):
+            list(admit_requests(Pipeline(), [request(name) for name in "abcdefgh"], self.limiter(tmp_path, budget)))
+        assert called == list("abcdefgh")[:n_calls]
+
     def test_server_requests_of_models_without_a_limiter_count_once(self, tmp_path: Path) -> None:
         limiter = self.limiter(tmp_path, Budget())
 
