@@ -11,7 +11,7 @@ from components.fields import code_metadata, runtime_only
 from components.llms.endings import is_filtered_prompt
 from components.llms.llama_index_replies import as_server_error, error_line, read_reply
 from components.openai_server.access import read_api_key
-from components.openai_server.breaker import Breaker
+from components.openai_server.breaker import NOT_SENT, Breaker
 from components.openai_server.limiter import current_limiter
 from components.openai_server.server_errors import HttpError, classify_error
 from components.pretrained.llama_index_class import LlamaIndexClass
@@ -123,7 +123,7 @@ class LlamaIndexChat:
     def _answer(self, llm: Any, request: Request, breaker: Breaker) -> tuple[Answer, Exception | None]:
         """Return the answer, with the exception if the request was sent and failed."""
         if breaker.is_open:
-            return Answer.from_failure(request, f"not sent: {breaker.reason}", breaker.error_class), None
+            return Answer.from_failure(request, f"{NOT_SENT}: {breaker.reason}", breaker.error_class), None
         started = time.perf_counter()
         try:
             response = llm.chat(_messages(request))

@@ -16,6 +16,9 @@ from components.openai_server.server_errors import (
 from components.openai_server.window import Window
 from components.records import ErrorClass
 
+NOT_SENT = "not sent"
+"""Beginning of the errors of requests that an open breaker kept back."""
+
 _MAX_FAILURES_IN_A_ROW = 10
 _MORE_REFUSALS = 3
 """Factor for rate limits: several long prompts, each above the account's limit, do not mean that it is empty."""

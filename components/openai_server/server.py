@@ -22,7 +22,7 @@ from components.openai_server.access import (
     url_problems,
 )
 from components.openai_server.account_refusals import AccountRefusals
-from components.openai_server.breaker import Breaker
+from components.openai_server.breaker import NOT_SENT, Breaker
 from components.openai_server.concurrent_calls import ConcurrentCalls
 from components.openai_server.connection import Connection
 from components.openai_server.event_loop import LoopThread
@@ -189,7 +189,7 @@ class Server:
                 if breaker.stop:
                     return breaker.stop
                 again = " again" if attempts.n_ended else ""
-                return FailedCall(f"not sent{again}: {breaker.reason}", breaker.error_class)
+                return FailedCall(f"{NOT_SENT}{again}: {breaker.reason}", breaker.error_class)
             except (BudgetReached, StoreError) as stop:
                 breaker.record_stop(stop)
                 return stop

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from components.openai_server.breaker import Breaker
+from components.openai_server.breaker import NOT_SENT, Breaker
 from components.openai_server.limiter import current_limiter
 from components.openai_server.server_errors import classify_error
 from components.pipelines.pipeline_reply import read_reply, split_question
@@ -55,7 +55,7 @@ class CalledPipeline(CallsUserCode):
         breaker = Breaker(self.concurrency, current_limiter().health(f"{self.path} {dict(self.parameters)}"))
         for request, outcome in call_each(answer, requests, self.concurrency, self.timeout_s, lambda: breaker.is_open):
             if outcome is None:
-                yield Answer.from_failure(request, f"not sent: {breaker.reason}", breaker.error_class)
+                yield Answer.from_failure(request, f"{NOT_SENT}: {breaker.reason}", breaker.error_class)
             elif isinstance(outcome, Answer):
                 breaker.record_success()
                 yield outcome

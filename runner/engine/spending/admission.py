@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 
 from components.errors import BudgetReached
+from components.openai_server.breaker import NOT_SENT
 from components.openai_server.limiter import (
     Account,
     Attempt,
@@ -38,7 +39,10 @@ def admit_requests(llm: LLM, requests: Sequence[Request], limiter: Limiter) -> I
             while answer := _next(answers, own_limiter):
                 if answer.request_id in under_way:
                     _, attempt = under_way.pop(answer.request_id)
-                    limiter.settle(attempt, _used_tokens(answer, attempt.max_tokens))
+                    if answer.error.startswith(NOT_SENT):
+                        limiter.withdraw(attempt)
+                    else:
+                        limiter.settle(attempt, _used_tokens(answer, attempt.max_tokens))
                 yield answer
         finally:
             for _, attempt in under_way.values():

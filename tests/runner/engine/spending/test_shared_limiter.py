@@ -15,6 +15,7 @@ import pytest
 from benchmarks.chat_endpoint import Behaviour, Chaos, serving
 from components.errors import BudgetReached, StoreError
 from components.llms.openai_chat import OpenAIChat
+from components.openai_server.breaker import NOT_SENT
 from components.openai_server.limiter import Account, Attempt, Tokens, current_limiter, use_limiter
 from components.prices import Price, PriceList, Prices
 from components.protocols import AnswersFrom
@@ -156,6 +157,9 @@ class Local:
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
         for each in requests:
+            if each.id == "kept back":
+                yield Answer(each.id, AnswerState.ERROR, error=f"{NOT_SENT}: the server is down")
+                continue
             if each.id == "long":
                 yield Answer(each.id, AnswerState.ERROR, error="long", error_class=ErrorClass.TOO_LONG)
                 continue
@@ -173,6 +177,11 @@ class TestModelsThatPassNoLimiter:
         assert [answer.request_id for answer in answers] == ["a", "fail", "b"]
         spent = limiter.spent
         assert (spent.n_requests, spent.n_prompt_tokens, spent.n_completion_tokens, spent.n_unanswered) == (3, 6, 4, 1)
+
+    def test_request_that_a_breaker_kept_back_is_not_counted(self, tmp_path: Path) -> None:
+        limiter = self.limiter(tmp_path, Budget())
+        assert len(list(admit_requests(Local(), [request("a"), request("kept back")], limiter))) == 2
+        assert (limiter.spent.n_requests, limiter.spent.n_tokens, limiter.spent.n_unanswered) == (1, 5, 0)
 
     def test_overlong_prompt_is_counted_without_tokens(self, tmp_path: Path) -> None:
         limiter = self.limiter(tmp_path, Budget())
