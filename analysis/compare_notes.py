@@ -23,6 +23,7 @@ from runner.results import (
     DATA_KEY,
     CellResult,
     Labels,
+    coupling_notes,
     distinguishing_labels,
     effective_groups_note,
     groups_note,
@@ -53,7 +54,8 @@ def sample_lines(family: Family) -> list[str]:
     worth = effective_groups_note(family.n_clusters, family.n_effective)
     groups = "1 group" if family.n_clusters == 1 else f"{family.n_clusters} independent groups{worth}"
     lines = [f"over {family.n}{of} samples in {groups}"]
-    assumed = list(filter(None, [groups_note(family.sweep.cells), _versions_note(family)]))
+    cells_of_family = family.sweep.cells
+    assumed = [*filter(None, [groups_note(cells_of_family), _versions_note(family)]), *coupling_notes(cells_of_family)]
     cells: dict[str, list[str]] = {}
     for standing in family.standings:
         if why := ", ".join(excluded_texts(dict(sorted(standing.left_out.items())))):

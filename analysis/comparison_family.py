@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from components.statistics import Comparison, PairedTest
 from runner.console.display import detectable_text, estimate
 from runner.console.styled_text import join_names
-from runner.results import CellResult, LoadedSweep, SubsetMetric, join_levels, varying_axes
+from runner.results import CellResult, LoadedSweep, SubsetMetric, join_levels, shown_axes
 
 CORRECTIONS = {True: "largest difference between any two cells", False: "Holm"}
 """Correction of the p-values: with the best cell as baseline (True), and with a named baseline (False)."""
@@ -135,7 +135,7 @@ class Family:
 
     def axes(self) -> list[str]:
         """Return the axes that vary in the sweep."""
-        return varying_axes(self.sweep.cells)
+        return shown_axes(self.sweep.cells)
 
 
 def detectable_range(family: Family) -> list[str]:

@@ -107,7 +107,7 @@ def run(options: argparse.Namespace) -> int:
     order = np.argsort(costs, kind="stable")
     console = terminal.make_console(options.format)
     values = np.array([common.mean(cell, metric.metric, metric.subset) for cell in cells], dtype=np.float64)
-    axes = results.varying_axes(sweep.cells)
+    axes = results.shown_axes(sweep.cells)
     columns = _columns([cells[i] for i in order], metric, values[order], head, costs[order], axes)
     on_front = [mark == _FRONT for mark in columns[-1].cells]
     n_beaten = on_front.count(False)

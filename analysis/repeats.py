@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     repeated = [_split(group, sweep, metric) for group in groups]
     console = terminal.make_console(options.format)
     title = f"{metric}: standard deviation of one sample, by source"
-    terminal.show_table(console, title, _columns(repeated, results.varying_axes(cells)))
+    terminal.show_table(console, title, _columns(repeated, results.shown_axes(cells)))
     for line in filter(None, [*_NOTES, groups_note(sweep.cells)]):
         console.print(f"[dim]{escape(line)}[/]")
     return 0

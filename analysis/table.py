@@ -217,7 +217,7 @@ def _further_axes(lines: Sequence[PrintedLine]) -> list[str]:
     for line in lines:
         if line.pair:
             cells.setdefault(line.pair.row, {})[line.pair.cell.cell_id] = line.pair.cell
-    return list(dict.fromkeys(axis for group in cells.values() for axis in results.varying_axes(list(group.values()))))
+    return list(dict.fromkeys(axis for group in cells.values() for axis in results.shown_axes(list(group.values()))))
 
 
 def _interval_head(cells: Sequence[CellResult]) -> str:

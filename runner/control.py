@@ -16,7 +16,7 @@ from runner.console.display import make_console, print_error
 from runner.results import find_sweep, read_sweep
 from runner.results.cell_result import RUNNING, CellResult, SweepResult
 from runner.results.live_sweep import KILLED, PAUSE, RESUME, STOP, add_request, read_live
-from runner.results.loaded_sweep import describe, find_cell, varying_axes
+from runner.results.loaded_sweep import describe, find_cell, shown_axes
 
 _EFFECTS = {
     PAUSE: "No further stage will start. Running stages finish, and workers keep their models. To continue: "
@@ -46,7 +46,7 @@ def _run(options: argparse.Namespace) -> None:
     _require_running(folder, sweep)
     cell = _cell(folder, sweep, options.cell) if options.cell else None
     add_request(folder, options.action, cell.cell_id if cell else "")
-    named = describe(cell, varying_axes(_cells(sweep))) or cell.cell_id if cell else ""
+    named = describe(cell, shown_axes(_cells(sweep))) or cell.cell_id if cell else ""
     effect = _EFFECTS[options.action].format(sweep=shlex.quote(options.sweep), cell=named)
     make_console().print(f"Request recorded. The sweep reads it when a stage ends. {effect}", markup=False)
 

@@ -21,6 +21,7 @@ from runner.results import (
     all_failed_text,
     axis_levels,
     common_samples,
+    coupling_notes,
     put_most_samples_first,
     varying_axes,
 )
@@ -94,7 +95,7 @@ def axis_means(sweep: LoadedSweep, metric: str, axis: str, by: str = "", *, alph
         design.n_combinations,
         tuple(name for name in varying if name not in axes),
         design.apart,
-        tuple(filter(None, (_no_common_sample(joined), sweep.left_out(len(valued))))),
+        tuple(filter(None, (_no_common_sample(joined), sweep.left_out(len(valued)), *coupling_notes(joined.cells)))),
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from runner.results import CellResult, change_name, common_base, format_level, join_levels, varying_axes
+from runner.results import CellResult, change_name, common_base, format_level, join_levels, shown_axes
 
 _ID_LENGTH = 8
 _MAX_NAMES = 3
@@ -21,7 +21,7 @@ class CellNames:
     @cached_property
     def axes(self) -> list[str]:
         """The axes that distinguish the cells."""
-        return varying_axes(self.cells)
+        return shown_axes(self.cells)
 
     @cached_property
     def base(self) -> dict[str, object] | None:

@@ -23,6 +23,7 @@ from runner.results import (
     CellResult,
     chose_by_scores,
     count_whole_gold,
+    coupling_notes,
     effective_groups_note,
     groups_note,
     read_samples,
@@ -66,6 +67,7 @@ def gather(source: ReportSource) -> tuple[TrustCheck, ...]:
         *_cut(source, cells),
         *_gold(cells),
         *_whole_gold(source),
+        *_coupled_axes(cells),
         *_draws(cells),
         *_code(cells),
     ]
@@ -132,6 +134,12 @@ def _noise(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
     if len(rates) > 1:
         text = "It sets how hard the test is. Compare models at one rate, and do not choose a rate by its score."
         yield TrustCheck(WARNING, f"{CONDITION} is a test condition", text)
+
+
+def _coupled_axes(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
+    """Warn of axes that were set together, so that no table separates them."""
+    if notes := coupling_notes(cells):
+        yield TrustCheck(WARNING, "Axes vary together", f"{'; '.join(notes)}.")
 
 
 def _check_unseen_axes(source: ReportSource) -> Iterator[TrustCheck]:
@@ -362,6 +370,12 @@ def _draws(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
             "Run with repeat=0,1,2 to measure it."
         )
         yield TrustCheck(NOTE, "One draw of every answer", text)
+    if repeated:
+        text = (
+            "Each draw of a configuration is a cell here. The best cell may be the luckiest draw, so its value may be "
+            "too high. For means over draws: python -m analysis repeats."
+        )
+        yield TrustCheck(WARNING, "Draws count as cells", text)
 
 
 def _code(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:

@@ -61,7 +61,7 @@ from runner.pipeline.planned_cells import (
     plan_sweep,
 )
 from runner.results import FAILED, INTERRUPTED, OK, RUNNING, STOPPED, CellResult, SweepResult
-from runner.results.cell_axes import find_varying_axes
+from runner.results.cell_axes import find_shown_axes
 from runner.results.leaderboard_order import headlines, put_leaders_first, rank_cells, select_ranked_part
 from runner.results.partial_sweeps import search_text
 
@@ -510,7 +510,7 @@ class RunningSweep:
         cells = [cell for cell in sweep_cells if cell.status != STOPPED]
         standings = find_standings(cells, self._sweep_dir, self._headline)
         common, ordered, metrics = standings.common, standings.ordered, headlines(cells, self._headline)
-        axes = find_varying_axes(sweep_cells)
+        axes = find_shown_axes(sweep_cells)
         search = search_text(self._search.describe()) if self._search else ""
         results.write_leaderboard(self._sweep_dir, leaderboard_csv([*ordered, *stopped], axes, metrics, common, search))
         rows, common = join_draws(ordered, common)

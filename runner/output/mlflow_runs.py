@@ -28,7 +28,7 @@ from runner.output.standings import RankedCells, find_standings
 from runner.output.sweep_traces import TracedSweep, log_traces
 from runner.output.traces.traced_samples import traced_cells
 from runner.results import OK, RUNNING, STOPPED, CellResult, SweepResult, name_stopper, read_cell, read_sweep
-from runner.results.cell_axes import common_base, find_varying_axes, varying_axes
+from runner.results.cell_axes import common_base, find_shown_axes, varying_axes
 from runner.results.leaderboard_order import N_FIRST, direction_sign, select_ranked_part
 from runner.results.partial_sweeps import search_text
 
@@ -168,7 +168,7 @@ class Tracker:
         """
         sweep = read_sweep(self._sweep_dir)
         standings = find_standings(self._read_cells(sweep), self._sweep_dir, sweep.headline)
-        axes = find_varying_axes(standings.ordered) or ["retriever"]
+        axes = find_shown_axes(standings.ordered) or ["retriever"]
         with tracking_lock(self._uri, self._sweep_dir.parent):
             chosen = self._logged_cells(traced_cells(standings, sweep.cells[0]["cell_id"])) if n_traces != 0 else []
             run_ids = [self._logged[cell.cell_id].run_id for cell in chosen]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from components.subsets import OVERALL
 from runner.results import OK, CellResult, larger_is_better, read_cell
-from runner.results.cell_axes import find_varying_axes
+from runner.results.cell_axes import find_shown_axes
 from runner.results.cell_choice import COMPARE_ALIKE, Choice, find_choice, is_bound, without_bounds
 from runner.results.choice_wording import race_winner_text
 from runner.results.indistinguishable_cells import paired_test
@@ -147,5 +147,5 @@ def _single_name(choice: Choice) -> str:
 
 def _format_values(cell: CellResult, choice: Choice) -> str:
     """Return the values that tell a cell from the others, such as "retriever=bm25,top_k=2", as commands take them."""
-    axes = find_varying_axes(choice.compared)
+    axes = find_shown_axes(choice.compared)
     return ",".join(f"{axis}={cell.axes[axis]}" for axis in axes if cell.axes.get(axis) is not None)

@@ -15,7 +15,7 @@ from runner.console.excluded_samples import excluded_texts
 from runner.console.styled_text import count_decimals
 from runner.output.leaderboard_rows import DRAWS_AXIS
 from runner.results import OK, STOPPED, CellResult, larger_is_better
-from runner.results.cell_axes import DATA_KEY, change_name, common_base, find_varying_axes, format_level, join_levels
+from runner.results.cell_axes import DATA_KEY, change_name, common_base, find_shown_axes, format_level, join_levels
 from runner.results.cell_result import BUILT_IN
 from runner.results.joined_samples import OWN_MEANS, CommonMeans
 from runner.results.leaderboard_order import best_value, direction_sign
@@ -50,7 +50,7 @@ def show_leaderboard(
     line about the first row. The cells that a race or the user `stopped` have no row, but their axes have columns.
     """
     equal = equal or {}
-    axes = find_varying_axes([*ordered, *stopped]) or ["retriever"]
+    axes = find_shown_axes([*ordered, *stopped]) or ["retriever"]
     base = common_base((cell.axes for cell in ordered), axes)
     table = _leaderboard(ordered, axes, base, metrics, common, equal)
     columns = list(metrics)
@@ -85,14 +85,14 @@ def show_stopped(console: Console, cells: Sequence[CellResult]) -> None:
     They have no rank. Prints nothing if no cell was stopped.
     """
     if by_user := [cell for cell in cells if cell.status == STOPPED and not cell.race]:
-        axes = find_varying_axes(cells)
+        axes = find_shown_axes(cells)
         names = (", ".join(f"{name}={_axis(cell.axes.get(name))}" for name in axes) or cell.cell_id for cell in by_user)
         listed = "; ".join(islice(names, _MAX_ROWS))
         console.print(f"Stopped by the user: {len(by_user):,} of {len(cells):,} cells, which have no rank: {listed}")
     stopped = sorted((cell for cell in cells if cell.race), key=lambda cell: (-cell.race["n"], cell.race["behind"]))
     if not stopped:
         return
-    rules, axes = stopped[0].race, find_varying_axes(cells) or ["retriever"]
+    rules, axes = stopped[0].race, find_shown_axes(cells) or ["retriever"]
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in ("cell", *axes):
         table.add_column(name, no_wrap=True)

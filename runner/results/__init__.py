@@ -21,6 +21,7 @@ from runner.results.cell_axes import (
     change_name,
     common_base,
     count_whole_gold,
+    coupling_notes,
     format_level,
     identify_configuration,
     join_levels,
@@ -82,6 +83,7 @@ from runner.results.loaded_sweep import (
     find_metric,
     load,
     load_together,
+    shown_axes,
     varying_axes,
 )
 from runner.results.metric_components import combiner, component_settings, depends_on_prompt, larger_is_better
@@ -182,6 +184,7 @@ __all__ = [
     "cost_per_answer",
     "count_tokens_per_sample",
     "count_whole_gold",
+    "coupling_notes",
     "depends_on_prompt",
     "describe",
     "distinguishing_labels",
@@ -225,6 +228,7 @@ __all__ = [
     "sample_verdicts",
     "samples_text",
     "search_text",
+    "shown_axes",
     "spans_conditions",
     "too_few_groups",
     "trust",

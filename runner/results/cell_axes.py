@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from components.json_value import Json
 from runner.results.cell_result import CellResult
@@ -73,6 +74,62 @@ def find_varying_axes(cells: Iterable[CellResult]) -> list[str]:
     return varying_axes((cell.axes for cell in cells), searched)
 
 
+def find_shown_axes(cells: Iterable[CellResult]) -> list[str]:
+    """Return the axes that tables and names of cells show: the varying ones, and those that were set along with them.
+
+    An axis that was set follows from another one in a sweep of coupled axes, or in sweeps that are compared. Readers
+    must see it, because a difference may come from either.
+    """
+    cells = list(cells)
+    varying = find_varying_axes(cells)
+    was_set = {parse_config_path(parse_override_key(each)) for cell in cells for each in cell.overrides}
+    values = {name: {repr(cell.axes.get(name)) for cell in cells} - {"None"} for cell in cells for name in cell.axes}
+    return [name for name, levels in values.items() if name in varying or (name in was_set and len(levels) > 1)]
+
+
+def coupling_notes(cells: Iterable[CellResult]) -> list[str]:
+    """Return a sentence for each shown axis whose value follows from another one."""
+    cells = list(cells)
+    varying = find_varying_axes(cells)
+    rows = {name: [str(cell.axes.get(name)) for cell in cells] for name in find_shown_axes(cells)}
+    leaders = {
+        name: next((other for other in varying if _follows_from(rows[name], rows[other])), None)
+        for name in rows
+        if name not in varying
+    }
+    return [
+        f"{name} varies only along with {leader}: a difference may come from either of them"
+        for name, leader in leaders.items()
+        if leader
+    ]
+
+
+def complete_axes(cells: Sequence[CellResult]) -> tuple[CellResult, ...]:
+    """Return the cells with the axes of all of them. An axis that only some sweeps name has its value in the
+    configuration of the others. Equal numbers are equal values: 0 becomes 0.0 if another cell has fractions.
+    """
+    names = dict.fromkeys(name for cell in cells for name in cell.axes)
+    rows = [
+        {name: cell.axes[name] if name in cell.axes else _in_config(cell, name) for name in names} for cell in cells
+    ]
+    fractional = {name for row in rows for name, value in row.items() if isinstance(value, float)}
+    return tuple(
+        replace(cell, axes={name: _as_number(value) if name in fractional else value for name, value in row.items()})
+        for cell, row in zip(cells, rows, strict=True)
+    )
+
+
+def _as_number(value: Json) -> Json:
+    return float(value) if type(value) is int else value
+
+
+def _in_config(cell: CellResult, axis: str) -> Json:
+    value: Json = cell.config
+    for key in axis.split("."):
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return None if isinstance(value, Mapping) else value
+
+
 def varying_axes(axes: Iterable[Mapping[str, Json]], searched: Collection[str] = ()) -> list[str]:
     """Return the axes with more than one value among the cells that use them, in their order.
 
@@ -120,7 +177,7 @@ def _commonest(values: Iterable[Json]) -> Json:
     return max(listed, key=lambda value: n[repr(value)])
 
 
-def _follows_from(row: list[str | None], other_row: list[str | None]) -> bool:
+def _follows_from(row: Sequence[str | None], other_row: Sequence[str | None]) -> bool:
     """Return True if the value in `other_row` determines the value in `row`, and `row` is None where `other_row` is."""
     pairs = set(zip(other_row, row, strict=True))
     return len(pairs) == len({value for value, _ in pairs}) and all(

@@ -93,7 +93,7 @@ class LoadedSweep:
 
     def axes(self) -> list[str]:
         """Return the names of the axes that distinguish the cells."""
-        return varying_axes(self.cells)
+        return shown_axes(self.cells)
 
     def headlines(self) -> list[str]:
         """Return the metrics of the leaderboard that were computed. The first ranks the cells."""
@@ -258,7 +258,7 @@ def load_together(sweeps: Sequence[str | Path | LoadedSweep], results_dir: str |
     unfinished = {cell_id for sweep in loaded for cell_id in sweep.unfinished} - set(by_id)
     return LoadedSweep(
         first.folder,
-        tuple(cell for cell, _ in by_id.values()),
+        axes.complete_axes([cell for cell, _ in by_id.values()]),
         tuple(sorted(unfinished)),
         {cell_id: folder for cell_id, (_, folder) in by_id.items() if folder != first.folder},
         first.headline,
@@ -334,15 +334,16 @@ def find_cell(text: str, cells: Sequence[CellResult]) -> CellResult:
         matches = [cell for cell in cells if cell.cell_id.startswith(text)]
     if len(matches) == 1:
         return matches[0]
-    axes = varying_axes(cells)
+    axes = shown_axes(cells)
     listed = "".join(f"\n  {cell.cell_id}  {describe(cell, axes)}" for cell in matches or cells)
     problem = f"{len(matches)} cells match, expected one:" if matches else "no cell matches, expected one of:"
     raise DataError(f"{text}: {problem}{listed}")
 
 
 def _normalize(value: str) -> str:
-    """Return a value without spaces, quotes and case, in which typed and displayed values may differ."""
-    return re.sub(r"[\s'\"]", "", value).lower()
+    """Return a value without spaces, quotes, case and zeros at the end, in which what is typed may differ."""
+    plain = re.sub(r"[\s'\"]", "", value).lower()
+    return re.sub(r"^(-?\d+)\.0+$", r"\1", plain)
 
 
 def axis_levels(cells: Sequence[CellResult]) -> dict[str, list[str | None]]:
@@ -355,6 +356,11 @@ def axis_levels(cells: Sequence[CellResult]) -> dict[str, list[str | None]]:
 def varying_axes(cells: Iterable[CellResult]) -> list[str]:
     """Return the axes that vary among the cells: see `cell_axes.varying_axes`."""
     return axes.find_varying_axes(cells)
+
+
+def shown_axes(cells: Iterable[CellResult]) -> list[str]:
+    """Return the axes that tables and names of cells show: see `cell_axes.find_shown_axes`."""
+    return axes.find_shown_axes(cells)
 
 
 def describe(cell: CellResult, axes: Iterable[str]) -> str:

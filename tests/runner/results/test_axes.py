@@ -1,6 +1,14 @@
 from typing import Any, ClassVar
 
-from runner.results.cell_axes import common_base, join_levels, varying_axes
+from runner.results.cell_axes import (
+    common_base,
+    complete_axes,
+    coupling_notes,
+    find_shown_axes,
+    find_varying_axes,
+    join_levels,
+    varying_axes,
+)
 from runner.results.cell_result import CellResult
 
 
@@ -26,6 +34,44 @@ class TestVaryingAxes:
 
     def test_empty_cell_list_has_no_varying_axes(self) -> None:
         assert varying_axes([]) == []
+
+
+class TestShownAxes:
+    def cells(self, *axes: dict[str, Any], config: dict[str, Any] | None = None) -> list[CellResult]:
+        """Cells whose overrides set `top_k` and `header`."""
+        return [
+            CellResult(str(n), "OK", row, ("top_k=2", "header=title"), config or {}, {}) for n, row in enumerate(axes)
+        ]
+
+    def test_axes_that_were_set_together_are_shown_with_a_note(self) -> None:
+        coupled = [
+            {"chunk.size": size, "top_k": k, "tokenizer": str(size)} for size, k in ((64, 16), (128, 8), (512, 2))
+        ]
+        cells = self.cells(*coupled)
+        assert find_varying_axes(cells) == ["chunk.size"]
+        assert find_shown_axes(cells) == ["chunk.size", "top_k"]
+        (note,) = coupling_notes(cells)
+        assert note == "top_k varies only along with chunk.size: a difference may come from either of them"
+
+    def test_crossed_axes_have_no_note(self) -> None:
+        crossed = [{"chunk.size": size, "top_k": k} for size in (64, 128) for k in (2, 8)]
+        cells = self.cells(*crossed)
+        assert find_shown_axes(cells) == find_varying_axes(cells) == ["chunk.size", "top_k"]
+        assert coupling_notes(cells) == []
+
+    def test_axis_of_one_sweep_has_its_configured_value_in_the_others(self) -> None:
+        config = {"retriever": {"b": 0.75, "fusion": {"k": 60}}}
+        first, second = complete_axes(
+            self.cells({"retriever.b": 1, "header": "title"}, {"header": "none"}, config=config)
+        )
+        assert (first.axes["retriever.b"], second.axes["retriever.b"]) == (1.0, 0.75)
+        assert (
+            complete_axes(self.cells({"retriever.fusion": "x"}, {}, config=config))[1].axes["retriever.fusion"] is None
+        )
+
+    def test_equal_numbers_are_equal_values(self) -> None:
+        cells = complete_axes(self.cells({"chunk.overlap": 0}, {"chunk.overlap": 0.0}, {"chunk.overlap": 0.3}))
+        assert [repr(cell.axes["chunk.overlap"]) for cell in cells] == ["0.0", "0.0", "0.3"]
 
 
 class TestJoinedLevels:
