@@ -42,7 +42,7 @@ from runner.output import sweep_warnings, terminal
 from runner.output.closing_lines import next_lines, tracking_lines
 from runner.output.collect import collect_cell, stopped_cell
 from runner.output.cut_text_warnings import long_chunk_lines
-from runner.output.headline_lines import headline_lines
+from runner.output.headline_lines import headline_lines, tied_lines
 from runner.output.leaderboard_csv import leaderboard_csv
 from runner.output.leaderboard_rows import equal_rows, join_draws
 from runner.output.money import bound_lines, money_lines, stopped_line, unpriced_errors
@@ -241,6 +241,9 @@ class RunningSweep:
         if errors := unpriced_errors(plan.plan, self._run.budget, self._prices):
             raise ConfigError(errors)
         if not self._run.plan_only:
+            if plan.plan.n_requests and not self._search:
+                for line in dict.fromkeys(tied_lines(plan.cells, self._headline, self._store)):
+                    self._console.print(line, style="yellow", markup=False)
             return self._run_plan(plan)
         results_dir = Path(self._run.results_dir)
         lines = () if self._search else headline_lines(plan.cells, self._headline, results_dir, self._store)

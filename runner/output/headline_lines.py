@@ -45,14 +45,31 @@ def headline_lines(cells: Sequence[PlannedCell], headline: str, results_dir: Pat
 
     Raises ComponentError if a metric of another package fails in its trial (see `scorable_samples`).
     """
-    by_data: dict[tuple[str, Groups], list[PlannedCell]] = {}
-    for cell in cells:
-        by_data.setdefault((cell.graph.data.key, cell.graph.result.groups), []).append(cell)
-    compared = [each for each in by_data.values() if len(each) > 1]
-    counts = Counter(line for each in compared for line in _lines(each, headline, results_dir, store))
+    counts = Counter(line for each in _compared(cells) for line in _lines(each, headline, results_dir, store))
     for line, n in counts.items():
         # Each parser makes a separate data set, and the cells of all have one line.
         yield line if n == 1 else f"{line} (the same within each of {n:,} data sets, such as those of several parsers)"
+
+
+def tied_lines(cells: Sequence[PlannedCell], headline: str, store: Store) -> Iterator[str]:
+    """Yield a line for each data set in which most samples form one group: no difference may then be significant.
+
+    Raises ComponentError as `headline_lines` does.
+    """
+    for same_data in _compared(cells):
+        data, groups = same_data[0].graph.data, same_data[0].graph.result.groups
+        metrics = PlannedMetrics(same_data, data, store)
+        metric = metrics.first([headline, *HEADLINES, *metrics.by_name])
+        if metric and (line := tied_line(metrics.samples, metric.rows, groups)):
+            yield line
+
+
+def _compared(cells: Sequence[PlannedCell]) -> list[list[PlannedCell]]:
+    """Return the cells of each data set with at least two cells."""
+    by_data: dict[tuple[str, Groups], list[PlannedCell]] = {}
+    for cell in cells:
+        by_data.setdefault((cell.graph.data.key, cell.graph.result.groups), []).append(cell)
+    return [each for each in by_data.values() if len(each) > 1]
 
 
 def _lines(cells: Sequence[PlannedCell], headline: str, results_dir: Path, store: Store) -> Iterator[str]:

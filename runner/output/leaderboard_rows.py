@@ -30,8 +30,8 @@ def join_draws(cells: Sequence[CellResult], common: CommonMeans) -> tuple[list[C
     Which of several draws (`repeat`, `judge_repeat`) is best is chance. If no configuration has two draws, the cells
     are returned unchanged. A failed draw remains a separate row.
 
-    Values and interval ends are means over the draws, numbers of samples are sums. The interval is about as wide as for
-    one draw, and so wide enough for the mean.
+    Values and interval ends are means over the draws. Numbers of samples are sums if draws differ in them. The interval
+    is about as wide as for one draw, and so wide enough for the mean.
     """
     groups: dict[str, list[CellResult]] = {}
     for cell in cells:
@@ -75,6 +75,8 @@ def _average(entries: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
     }
     if "n" not in entries[0]:  # a running sweep keeps only the values of subsets
         return means
+    if all((entry["n"], entry["n_excluded"]) == (entries[0]["n"], entries[0]["n_excluded"]) for entry in entries):
+        return {**means, "n": entries[0]["n"], "n_excluded": entries[0]["n_excluded"]}
     left_out: Counter[str] = sum((Counter(entry["n_excluded"]) for entry in entries), Counter())
     return {**means, "n": sum(entry["n"] for entry in entries), "n_excluded": dict(left_out)}
 

@@ -13,7 +13,7 @@ import runner
 from components.errors import BudgetReached
 from runner.output.mlflow_metrics import logged_metrics
 from tests.llms.chat_server import ChatServer, Reply, chat_server, last_message
-from tests.runner.sweeping import FEW_METRICS, QUIET, SMALL, SWEEP_ID, cells_in, run_small, sweep_in
+from tests.runner.sweeping import FEW_METRICS, QUIET, SMALL, SWEEP_ID, cells_in, own_data, run_small, sweep_in
 
 PRICES = '+prices.lists.own={as_of:"2026-11-22",source:a bill,models:{a-model:{prompt:1000.0,completion:500.0}}}'
 """The server counts 7 tokens of each prompt and 2 of each answer: 0.008 for a request."""
@@ -188,3 +188,17 @@ def test_requests_without_an_answer_are_spent(tmp_path: Path, server: ChatServer
     spent = sweep_in(tmp_path).spent
     assert spent["n_requests"] == len(server.requests) == N
     assert spent["n_unanswered"] == 9
+
+
+def test_sweep_that_pays_warns_first_if_its_samples_form_one_group(
+    tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The end of the sweep says that no difference can be significant, which is too late."""
+    questions = [
+        {"id": str(n), "question": f"Which bridge {n}?", "references": ["here"], "gold": ["a"]} for n in range(4)
+    ]
+    data = own_data(tmp_path, {"a": "A bridge is here.", "b": "A tunnel."}, questions)
+    cells = [(*asking(server), *data, "language=en", f"top_k={k}") for k in (1, 2)]
+    assert run_small(tmp_path, *cells) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "All 4 samples form one group: they share the gold document a" in shown.partition("Leaderboard")[0]

@@ -35,6 +35,12 @@ DRAWS = [
 ]
 
 
+def test_samples_of_equal_draws_count_once() -> None:
+    rows, _ = join_draws([draw("a0", 2, 0, 0.2, refused=1), draw("a1", 2, 1, 0.4, refused=1)], OWN_MEANS)
+    entry = rows[0].metrics["overall"]["f1"]
+    assert (entry["n"], entry["n_excluded"]) == (4, {"refused": 1})
+
+
 def test_leaderboard_row_of_draws_has_their_means_and_number() -> None:
     rows, _ = join_draws(DRAWS, OWN_MEANS)
     assert [row.cell_id for row in rows] == ["a0 +2", "b0 +1"]
