@@ -86,7 +86,7 @@ def _import(options: argparse.Namespace) -> None:
         console.print(escape(line))
     data = f"dataset=jsonl dataset.documents=DOCUMENTS dataset.samples={options.out / QUESTIONS} language=LANGUAGE"
     console.print(escape(f"Use it with: python -m runner {data} llm=none metrics=retrieval -m retriever=bm25,hybrid"))
-    console.print("DOCUMENTS is your folder, LANGUAGE its language (en, de, multi, ...)")
+    console.print("DOCUMENTS is your folder, LANGUAGE its language (en, zh, de, ...)")
     if not options.no_passages:
         console.print("passages in the traces join these documents; --no-passages leaves them out")
     console.print("the questions have no gold yet: docs/own-data.md#questions-without-answers")
@@ -115,7 +115,7 @@ def _convert(options: argparse.Namespace) -> None:
         console.print(f"{count(made.n_without_answer, 'question')} without an answer: no metric of answers scores them")
     data = f"dataset=jsonl dataset.documents=DOCUMENTS dataset.samples={options.out} language=LANGUAGE"
     console.print(escape(f"Check it with: python -m runner.datasets describe {data}"))
-    console.print("DOCUMENTS is your folder, LANGUAGE its language (en, de, multi, ...)")
+    console.print("DOCUMENTS is your folder, LANGUAGE its language (en, zh, de, ...)")
 
 
 def _describe(overrides: list[str], target: Path | None) -> None:

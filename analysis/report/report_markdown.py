@@ -165,7 +165,7 @@ def _axes(report: Report) -> Iterator[str]:
     )
     if report.scenarios is not None:
         yield (
-            f"The table of scenarios corrects for all of its {report.scenarios.n_tested} choices together. A "
+            f"The table of scenarios corrects for all of its choices ({report.scenarios.n_tested}) together. A "
             "difference that is significant here, where one axis is tested alone, may therefore not be significant "
             "there."
         )

@@ -12,7 +12,7 @@ from components.errors import DataError
 
 _EXPECTED = "a CSV file in UTF-8, with the names of its columns in the first row"
 
-_SEPARATORS = frozenset(",;\t|")
+_SEPARATORS = frozenset(",;\t|\uff0c\uff1b")
 
 
 def read_csv(file: Path, options: ReadingOptions) -> FileContent:

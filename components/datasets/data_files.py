@@ -18,6 +18,8 @@ from components.errors import DataError
 BYTE_ORDER_MARK = "\ufeff"
 
 _N_NAMES_SHOWN = 8
+_N_BYTES_TESTED = 1 << 16
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 MAX_LINE_BYTES = 1 << 28
 """Maximum bytes of a line. A longer line is not text, and would fill the memory."""
@@ -274,8 +276,23 @@ def invalid_utf8(file: Path, offset: int, line: int, byte: int) -> DataError:
     """Return the error for a file that is not UTF-8 at a byte offset (from 0) in a line (from 1)."""
     return DataError(
         f"{file}: byte 0x{byte:02x} at byte offset {offset} (line {line}) is not UTF-8, expected a UTF-8 text file. "
-        "Convert the file, or fetch it again."
+        f"Convert the file{_conversion_hint(file)}, or fetch it again."
     )
+
+
+def _conversion_hint(file: Path) -> str:
+    """Return the command that converts the file from its probable encoding; "" for other files than text.
+
+    In GB18030, bytes above 127 come in pairs. In Windows-1252, such letters are rare and alone.
+    """
+    with file.open("rb") as stream:
+        head = stream.read(_N_BYTES_TESTED)
+    if b"\0" in head:
+        return " (it seems to be UTF-16: iconv -f UTF-16 -t UTF-8 FILE > NEW)" if head[:2] in _UTF16_MARKS else ""
+    is_high = [byte > 0x7F for byte in head]
+    n_beside_another = sum(a and (b or c) for a, b, c in zip(is_high[1:-1], is_high, is_high[2:], strict=False))
+    encoding = "GB18030" if 2 * n_beside_another > sum(is_high) else "WINDOWS-1252"
+    return f" (it seems to be {encoding}: iconv -f {encoding} -t UTF-8 FILE > NEW)"
 
 
 def _open(file: Path, expected: str) -> BufferedReader:

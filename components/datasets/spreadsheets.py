@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from json import JSONDecodeError
 from pathlib import Path
 
-from components.datasets.data_files import parse_user_json, read_bytes
+from components.datasets.data_files import invalid_utf8, parse_user_json, read_bytes
 from components.errors import DataError
 from components.limits import expected_one_of
 
@@ -20,10 +20,14 @@ _WRITE_LIST = 'Write several as ["one", "another"]'
 
 def read_csv_text(file: Path, expected: str) -> str:
     """Return the text of a CSV file. Raises DataError if it cannot be read, or is not UTF-8."""
+    content = read_bytes(file, expected)
     try:
-        return read_bytes(file, expected).decode("utf-8-sig")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DataError(f'{file}: is not UTF-8 ({error.reason}). Save it as "CSV UTF-8".') from error
+        line = content.count(b"\n", 0, error.start) + 1
+        raise DataError(
+            f'{invalid_utf8(file, error.start, line, content[error.start])} Excel saves "CSV UTF-8".'
+        ) from error
 
 
 def find_delimiter(text: str) -> str:

@@ -47,6 +47,8 @@ def refuse_stray_words(overrides: Sequence[str]) -> None:
 
     Most are part of a list that was typed with spaces: "chunk.size=64, 128" reaches the command as two words.
     """
+    if wide := [problem for override in overrides if (problem := _full_width_problem(override))]:
+        raise ConfigError(wide)
     problems: dict[str, str] = {}
     axis = whole = ""
     for override in overrides:
@@ -59,6 +61,15 @@ def refuse_stray_words(overrides: Sequence[str]) -> None:
             problems[override] = f"{override!r} sets nothing, expected group=option or key=value"
     if problems:
         raise ConfigError(list(problems.values()))
+
+
+def _full_width_problem(override: str) -> str:
+    """Return an error for a full-width equals sign, and for full-width commas between plain values; "" for others."""
+    key, equals, value = override.partition("=")
+    if (not equals and "\uff1d" in key) or re.fullmatch(r"[\w.-]+(\uff0c[\w.-]+)+", value, re.ASCII):
+        plain = override.replace("\uff1d", "=").replace("\uff0c", ",")
+        return f"{override}: contains full-width punctuation, expected {plain}"
+    return ""
 
 
 def refuse_secrets(arguments: Sequence[str]) -> None:

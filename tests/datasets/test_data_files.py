@@ -150,6 +150,17 @@ class TestJson:
     def test_byte_order_mark_of_a_json_file_is_left_out(self, tmp_path: Path) -> None:
         assert read_json(written(tmp_path, b"\xef\xbb\xbf[1]"), WANTED) == ([1], False)
 
+    @pytest.mark.parametrize(
+        ("text", "encoding", "named"),
+        [("退款需要三天。", "gb18030", "GB18030"), ("Eine Gebühr für Bücher", "cp1252", "WINDOWS-1252")],
+    )
+    def test_invalid_utf8_error_names_the_probable_encoding(
+        self, text: str, encoding: str, named: str, tmp_path: Path
+    ) -> None:
+        (tmp_path / "a.txt").write_bytes(text.encode(encoding))
+        with pytest.raises(DataError, match=f"it seems to be {named}: iconv -f {named} -t UTF-8"):
+            list(read_lines(tmp_path / "a.txt", "text"))
+
     def test_json_file_of_invalid_utf8_is_an_error(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match=r"byte 0xff at byte offset 3 \(line 2\)"):
             read_json(written(tmp_path, b'[\n"\xff"]'), WANTED, accept_truncated=True)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pptx.shapes.base import BaseShape
     from pptx.slide import Slide
 
+_NO_TITLE = "Word Document"
 _HEADING = "Heading "
 _SHEET_TAG = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}worksheet"
 _MAX_ROWS, _MAX_COLUMNS = 1_048_576, 16_384
@@ -43,7 +44,7 @@ class Office:
     margins: bool = True
     notes: bool = True
 
-    version: ClassVar[int] = 6
+    version: ClassVar[int] = 7
     suffixes: ClassVar[tuple[str, ...]] = (".docx", ".pptx", ".xlsx")
     packages: ClassVar[tuple[str, ...]] = ("docx", "openpyxl", "pptx")
     extra: ClassVar[str] = "office"
@@ -64,7 +65,9 @@ class Office:
 
         document = Document(str(file))
         unwrap(document.element)
-        return ParsedFile(document.core_properties.title, iter(["\n".join(self._docx_blocks(document))]))
+        title = document.core_properties.title
+        title = "" if title == _NO_TITLE else title  # python-docx invents it for a file without properties
+        return ParsedFile(title, iter(["\n".join(self._docx_blocks(document))]))
 
     def _docx_blocks(self, document: "Document") -> Iterator[str]:
         if self.margins:

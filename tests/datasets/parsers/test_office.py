@@ -113,6 +113,24 @@ def test_merged_word_cells_are_written_once(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_word_file_without_properties_has_its_name_as_title(tmp_path: Path) -> None:
+    from docx import Document
+
+    document = Document()
+    document.add_paragraph("Pay at Pier 3.")
+    document.save(str(tmp_path / "whole.docx"))
+    with zipfile.ZipFile(tmp_path / "whole.docx") as whole, zipfile.ZipFile(tmp_path / "fees.docx", "w") as without:
+        for name in whole.namelist():
+            content = whole.read(name)
+            if name == "_rels/.rels":
+                content = re.sub(rb"<Relationship [^>]*core-properties[^>]*/>", b"", content)
+            if name != "docProps/core.xml":
+                without.writestr(name, content)
+    (tmp_path / "whole.docx").unlink()
+    documents, _ = read_documents(tmp_path, ReadingOptions(parser=Office()))
+    assert list(documents.titles) == ["fees"]
+
+
 def test_nested_word_tables_are_read(tmp_path: Path) -> None:
     from docx import Document
 

@@ -55,6 +55,8 @@ def test_bracket_depth_counts_the_deepest_nesting(text: str, depth: int) -> None
         (["chunk.size=64", ",128", "256"], "commas, without spaces: chunk.size=64,128,256"),
         (["chunk.size=", "64"], "commas, without spaces: chunk.size=64"),
         (["help"], "'help' sets nothing, expected group=option or key=value"),
+        (["run.plan_only=true", "chunk.size\uff1d64"], "contains full-width punctuation, expected chunk.size=64"),
+        (["chunk.size=64\uff0c128"], "contains full-width punctuation, expected chunk.size=64,128"),
     ],
 )
 def test_list_with_blanks_suggests_the_corrected_override(words: list[str], expected: str) -> None:
@@ -62,6 +64,10 @@ def test_list_with_blanks_suggests_the_corrected_override(words: list[str], expe
         refuse_stray_words([*words, "top_k=3"])
     (problem,) = refused.value.problems
     assert problem.endswith(expected)
+
+
+def test_full_width_punctuation_in_texts_is_kept() -> None:
+    refuse_stray_words(["header.text=标题\uff0c正文", "top_k=2"])
 
 
 def test_deletion_override_is_not_a_stray_word() -> None:

@@ -245,7 +245,7 @@ def test_errors_of_all_sheet_rows_are_reported_together(tmp_path: Path) -> None:
 
 
 def test_sheet_that_is_not_utf8_is_rejected_with_advice(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r'not UTF-8 .* Save it as "CSV UTF-8"'):
+    with pytest.raises(DataError, match=r'not UTF-8, .* Excel saves "CSV UTF-8"'):
         read(tmp_path, SHEET.removeprefix("\ufeff").replace("\U0001f309", "").replace("→", "-"), "gbk")
 
 

@@ -91,7 +91,7 @@ def test_unusable_table_is_one_clear_error(
 
 def test_table_in_another_encoding_is_one_clear_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert convert(tmp_path, "q\nWas kostet die Gebühr?\n", "--question", "q", encoding="latin-1") == 2
-    assert "Save it as" in re.sub(r"\s+", " ", capsys.readouterr().err)
+    assert "Excel saves" in re.sub(r"\s+", " ", capsys.readouterr().err)
 
 
 def test_output_never_overwrites_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
