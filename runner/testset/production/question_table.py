@@ -48,11 +48,17 @@ def convert_table(table: Path, columns: TableColumns, out: Path, *, blank_is_una
     """
     require_other_files([table], out)
     names = [name for name in vars(columns).values() if name]
-    rows = list(_rows(table, names))
-    records = read_each(lambda row: _record(*row, columns, blank_is_unanswerable=blank_is_unanswerable), rows)
+    first: dict[str, str] = {}
+
+    def read(row: tuple[str, Mapping[str, str]]) -> dict[str, Json]:
+        record = _record(*row, columns, blank_is_unanswerable=blank_is_unanswerable)
+        if (earlier := first.setdefault(record["id"], row[0])) != row[0]:
+            raise DataError(f"{row[0]}: the id {record['id']!r} is also that of {earlier}. Correct one of the two.")
+        return record
+
+    records = read_each(read, list(_rows(table, names)))
     if not records:
         raise DataError(f"{table}: has no row with a question. Check --question.")
-    _require_distinct(records, [location for location, _ in rows])
     write_lines(out, (json.dumps(record, ensure_ascii=False) for record in records))
     subsets = [str(record["subset"]) for record in records]
     return ConvertedTable(
@@ -98,11 +104,3 @@ def _record(
     if blank_is_unanswerable:
         return {**record, "answerable": False, "subset": UNANSWERABLE}
     return {**record, "subset": OPEN}
-
-
-def _require_distinct(records: Sequence[Mapping[str, Json]], locations: Sequence[str]) -> None:
-    first: dict[str, str] = {}
-    for record, location in zip(records, locations, strict=True):
-        earlier = first.setdefault(record["id"], location)
-        if earlier != location:
-            raise DataError(f"{location}: the id {record['id']!r} is also that of {earlier}. Correct one of the two.")
