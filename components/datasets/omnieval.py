@@ -102,26 +102,30 @@ class OmniEval:
             return Path(self.root) / self.corpus_folder
         require_folder(nodes, "OmniEval's corpus, a folder of nodes with a corpus.jsonl in it")
         folders = [file.parent for file in nodes.glob("*/corpus.jsonl")]
-        return _only_match(folders, nodes, "corpus_folder")
+        return _only_match(folders, nodes, "corpus_folder", "a folder with corpus.jsonl")
 
     def _find_samples_folder(self) -> Path:
         root = require_folder(Path(self.root), "OmniEval's data, with corpus/ and gen_datas*_final/")
         if self.samples_folder:
             return require_folder(root / self.samples_folder, EXPECTED_ITEMS)
         folders = [folder for pattern in _PLACES for folder in root.glob(f"{pattern}gen_datas*_final")]
-        return _only_match(folders, root, "samples_folder")
+        return _only_match(folders, root, "samples_folder", "a folder gen_datas*_final with the questions")
 
     def _find_human_file(self) -> Path:
         root = require_folder(Path(self.root), "OmniEval's data, with corpus/ and human_annotated/")
         if self.human_file:
             return require_inside(require_file(root / self.human_file, EXPECTED_FLAT), [root], EXPECTED_FLAT)
         files = [file for pattern in _PLACES for file in root.glob(f"{pattern}human_annotated/*/*.jsonl")]
-        return require_inside(_only_match(files, root, "human_file"), [root], EXPECTED_FLAT)
+        return require_inside(
+            _only_match(files, root, "human_file", "human_annotated/*/*.jsonl"), [root], EXPECTED_FLAT
+        )
 
 
-def _only_match(matches: Sequence[Path], parent: Path, setting: str) -> Path:
+def _only_match(matches: Sequence[Path], parent: Path, setting: str, expected: str) -> Path:
     if not matches:
-        raise DataError(f"{parent}: contains nothing for {setting}. Check the root, or set {setting}.")
+        raise DataError(
+            f"{parent}: does not contain {expected}. Set dataset.root to OmniEval's data, or dataset.{setting}."
+        )
     if len(matches) > 1:
         names = ", ".join(sorted(path.relative_to(parent).as_posix() for path in matches))
         raise DataError(f"{parent}: contains several candidates for {setting}: {names}. Choose one with {setting}.")

@@ -51,7 +51,7 @@ def explain_error(error: Exception, overrides: Sequence[str]) -> str:
     message = "\n".join(causes(error)).partition("\nConfig search path:")[0]
     if problem := _unreadable_value(error, message) or _unknown_option(message) or _replaced_settings(overrides):
         return problem
-    unknown = re.search(r"Could not override '([\w.@/]+)'", message)
+    unknown = re.search(r"Could not override '([\w.@/-]+)'", message)
     if unknown and f"~{(group := unknown[1].partition('.')[0])}" in overrides:
         return f"~{group}: removes the group that {unknown[1]} belongs to. Leave one of the two out."
     if "hydra/launcher/joblib" in message:
@@ -67,7 +67,7 @@ def explain_error(error: Exception, overrides: Sequence[str]) -> str:
     twice = re.search(r"(?:Multiple values for )?([\w@./]+)(?:\. To override| appears more than once)", message)
     if twice:
         return f"+{twice[1]}: the chosen option has a value for it already. Leave out the plus: {twice[1]}=..."
-    missing = re.search(r"full_key: ([\w.]+)", message)  # `full_key` is the key, a parent, or a place inside the value
+    missing = re.search(r"full_key: ([\w.-]+)", message)  # `full_key` is the key, a parent, or a place inside the value
     if unknown and missing and missing[1].startswith(f"{unknown[1]}."):
         return f"{unknown[1]}: {missing[1]} does not exist yet; to add it, begin with a plus: +{unknown[1]}=..."
     # Otherwise Hydra would advise to append the key with a plus, which leads to the next error.

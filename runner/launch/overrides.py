@@ -87,7 +87,7 @@ def refuse_secrets(arguments: Sequence[str]) -> None:
 
 def unknown_key(error: Exception) -> str:
     """Return the key that does not exist according to one of Hydra's errors; "" if it is about something else."""
-    match = re.search(r"Could not override '([\w.@/]+)'", str(error))
+    match = re.search(r"Could not override '([\w.@/-]+)'", str(error))
     return match[1] if match else ""
 
 

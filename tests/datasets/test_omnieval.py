@@ -228,7 +228,7 @@ class TestBadInput:
 
     def test_missing_omnieval_items_are_an_error(self, tmp_path: Path) -> None:
         root = write(tmp_path, {})
-        with pytest.raises(DataError, match="nothing for samples_folder"):
+        with pytest.raises(DataError, match="does not contain a folder gen_datas"):
             OmniEval(str(root)).load()
         (root / "gen_datas_x_final").mkdir()
         with pytest.raises(DataError, match=r"no file <topic>/<subtopic>/<task>\.jsonl"):
@@ -413,7 +413,9 @@ class TestHumanAnnotated:
         assert OmniEval(str(root), split=Split.HUMAN).fingerprint() != before
 
     def test_missing_human_file_names_the_setting(self, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match="contains nothing for human_file"):
+        with pytest.raises(
+            DataError, match=r"does not contain human_annotated/\*/\*\.jsonl\. Set .* or dataset\.human_file"
+        ):
             self.load(write(tmp_path))
         with pytest.raises(DataError, match=r"x\.jsonl: does not exist, expected OmniEval's human-annotated items"):
             OmniEval(str(tmp_path), split=Split.HUMAN, human_file="x.jsonl").load()

@@ -98,7 +98,9 @@ class TestCommandLine:
             "+sweeps: a preset needs -m, even if it has one cell. Add -m.\n",
         )
 
-    @pytest.mark.parametrize(("typed", "meant"), [("retriver=bm25", "retriever"), ("top_kk=3", "top_k")])
+    @pytest.mark.parametrize(
+        ("typed", "meant"), [("retriver=bm25", "retriever"), ("top_kk=3", "top_k"), ("top-k=3", "top_k")]
+    )
     def test_misspelt_name_suggests_the_nearest_name(self, tmp_path: Path, typed: str, meant: str) -> None:
         code, error = self.run(tmp_path, typed)
         assert code == EXIT_NOT_RUN
