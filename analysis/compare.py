@@ -19,6 +19,7 @@ from components.statistics import PairedTest
 from runner import results
 from runner.console.command_parser import CELL, METRIC, SWEEP
 from runner.results import (
+    are_draws,
     name_stopper,
 )
 
@@ -168,4 +169,5 @@ def _p_columns(family: Family) -> list[TableColumn]:
 def _same_lines(family: Family) -> list[str]:
     """Name the cells that share a row, such as several top_k under a ranking metric, in one line."""
     rows = [", ".join(cell.cell_id[:8] for cell in standing.cells) for standing in family.standings if standing.same]
-    return [f"+n: n more cells with the same value for every sample: {'; '.join(rows)}"] if rows else []
+    draws = ", or draws with their mean" if any(are_draws(standing.cells) for standing in family.standings) else ""
+    return [f"+n: n more cells with the same value for every sample{draws}: {'; '.join(rows)}"] if rows else []

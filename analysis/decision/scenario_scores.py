@@ -20,6 +20,7 @@ from runner.results import (
     SampleKey,
     SampleReader,
     SubsetMetric,
+    average_draws,
     axis_levels,
     depends_on_prompt,
     put_most_samples_first,
@@ -153,7 +154,7 @@ class ScenarioScores:
         valued = without_bounds(valued)
         if len(valued) < 2:
             return None
-        samples = self._reader.common(put_most_samples_first(valued, name, subset), subset)
+        samples = average_draws(self._reader.common(put_most_samples_first(valued, name, subset), subset))
         scenario = Scenario(subset, self._label(subset), _kind(subset))
         if len(samples.cells) < 2:
             return None

@@ -1,6 +1,7 @@
 """Section: the answer in a sentence, and figures."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from analysis.comparison_family import Family, detectable_range, needed_range
@@ -16,6 +17,7 @@ from runner.results import (
     SubsetMetric,
     choice_text,
     choose,
+    mean_entry,
     race_winner_text,
     samples_text,
     search_text,
@@ -73,7 +75,7 @@ def gather(source: ReportSource) -> ReportAnswer:
             if take is best
             else _untested_answer(source, main.metric, take, best)
         )
-        figure = _best_figure(main.metric, best)
+        figure = _best_figure(main.metric, [best])
         in_full = source.names.full_name(take)
         return ReportAnswer(_about(source), only, take.cell_id, best.cell_id, 1, (figure,), in_full=in_full)
     family, choice = main.family, build_choice(main.family)
@@ -86,7 +88,7 @@ def gather(source: ReportSource) -> ReportAnswer:
     )
     tied = () if choice.spans_conditions else (_tied_figure(family, choice),)
     figures = (
-        _best_figure(family.metric, choice.best),
+        _best_figure(family.metric, family.baseline.cells),
         *tied,
         *_detectable_figure(family),
         *_needed_figure(family, choice),
@@ -188,9 +190,9 @@ def _samples(metric: SubsetMetric) -> str:
     return str(metric).removeprefix(f"{metric.metric} of ")
 
 
-def _best_figure(metric: SubsetMetric, best: CellResult) -> Figure:
-    entry = best.metrics[metric.subset][metric.metric]
-    value = metric.value(best)
+def _best_figure(metric: SubsetMetric, best: Sequence[CellResult]) -> Figure:
+    entry = mean_entry(best, metric.subset, metric.metric)
+    value = entry["value"]
     digits = count_decimals([value])
     low, high = entry.get("ci_low"), entry.get("ci_high")
     interval = "" if low is None else f"95% interval {number(low, digits)} to {number(high, digits)}, "

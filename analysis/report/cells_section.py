@@ -13,8 +13,10 @@ from runner.results import (
     COSTS,
     CellResult,
     SubsetMetric,
+    are_draws,
     effective_groups_note,
     groups_note,
+    mean_entry,
     too_few_groups,
 )
 
@@ -182,7 +184,7 @@ def _uncompared_row(source: ReportSource, compared: ComparedCells, cell: CellRes
 def _row(
     source: ReportSource, metric: SubsetMetric, standing: Standing, verdict: str, **against: float | None
 ) -> CellRow:
-    entry = standing.cell.metrics[metric.subset][metric.metric]
+    entry = mean_entry(standing.cells, metric.subset, metric.metric)
     return CellRow(
         cell_ids=tuple(cell.cell_id for cell in standing.cells),
         name=source.names.joined_name(standing.cells),
@@ -226,7 +228,12 @@ def _notes(source: ReportSource, family: Family) -> list[str]:
         notes.append(f"{too_few_groups(family.n_clusters, family.n_effective).capitalize()}.")
     same = [standing for standing in family.standings if standing.same]
     if same:
-        notes.append("A row with several values of an axis stands for cells with the same value for every sample.")
+        draws = (
+            ", or for draws of one configuration, with their mean" if any(are_draws(row.cells) for row in same) else ""
+        )
+        notes.append(
+            f"A row with several values of an axis stands for cells with the same value for every sample{draws}."
+        )
     notes += _not_compared(source, family)
     return notes
 

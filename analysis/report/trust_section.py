@@ -372,10 +372,10 @@ def _draws(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
         yield TrustCheck(NOTE, "One draw of every answer", text)
     if repeated:
         text = (
-            "Each draw of a configuration is a cell here. The best cell may be the luckiest draw, so its value may be "
-            "too high. For means over draws: python -m analysis repeats."
+            "A row has the mean over the draws of a configuration, so that none is the best by a lucky draw. For the "
+            "noise of single draws: python -m analysis repeats."
         )
-        yield TrustCheck(WARNING, "Draws count as cells", text)
+        yield TrustCheck(NOTE, "Several draws of every answer", text)
 
 
 def _code(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:

@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from statistics import fmean
 
 from components.json_value import Json
 from runner.results.cell_result import CellResult
@@ -41,6 +42,23 @@ def identify_configuration(cell: CellResult) -> str:
     axes = {name: value for name, value in cell.axes.items() if name not in DRAWS}
     overrides = [each for each in cell.overrides if parse_override_key(each) not in DRAWS]
     return repr([axes, overrides])
+
+
+def are_draws(cells: Sequence[CellResult]) -> bool:
+    """Return True for several draws of one configuration."""
+    return len(cells) > 1 and len(set(map(identify_configuration, cells))) == 1
+
+
+def mean_entry(cells: Sequence[CellResult], subset: str, metric: str) -> dict[str, Json]:
+    """Return the entry of a metric with the means of its value and interval ends over the cells of one row, which
+    are equal cells, or draws of one configuration.
+    """
+    entries = [cell.metrics[subset][metric] for cell in cells]
+    means: dict[str, float | None] = {}
+    for name in ("value", "ci_low", "ci_high"):
+        known = [entry[name] for entry in entries if entry.get(name) is not None]
+        means[name] = fmean(known) if len(known) == len(entries) else None
+    return {**entries[0], **means}
 
 
 def count_whole_gold(starts: Iterable[Sequence[int | None]]) -> tuple[int, int] | None:

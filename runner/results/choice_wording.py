@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from runner.console.styled_text import Prose, count, count_decimals, duration, number, prose
+from runner.results.cell_axes import are_draws
 from runner.results.cell_choice import COMPARE_ALIKE, Choice
 from runner.results.cell_result import CellResult
 from runner.results.costs import passage_tokens
@@ -203,6 +204,8 @@ def _equal(choice: Choice, metric: str) -> str:
     n_equal = len(choice.equal) - 1
     if not n_equal or n_equal + 1 == len(choice.compared):
         return ""
+    if are_draws(choice.equal):
+        return f"Its value is the mean over {len(choice.equal)} draws."
     verb = "has" if n_equal == 1 else "have"
     return f"{count(n_equal, 'other cell')} {verb} the same {metric} for every sample."
 

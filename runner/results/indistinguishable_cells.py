@@ -16,7 +16,7 @@ from components.statistics import (
     within_standard_error,
 )
 from runner.results.cell_result import CellResult
-from runner.results.joined_samples import CommonSamples, common_samples, put_most_samples_first
+from runner.results.joined_samples import CommonSamples, average_draws, common_samples, put_most_samples_first
 from runner.results.sample_groups import too_few_groups
 
 ALPHA = 0.05
@@ -83,7 +83,7 @@ def find_indistinguishable_cells(
     All cells have a value of the metric. Only the first cell of `put_most_samples_first` needs its configuration.
     Raises DataError if samples cannot be read.
     """
-    joined = common_samples(put_most_samples_first(cells, metric, subset), folder_of, metric, subset)
+    joined = average_draws(common_samples(put_most_samples_first(cells, metric, subset), folder_of, metric, subset))
     groups = equal_groups(joined, larger_is_better=larger_is_better)
     if not joined.n or len(groups) < 2:
         return IndistinguishableCells(joined, groups, [True] * len(groups))

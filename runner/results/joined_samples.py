@@ -6,8 +6,10 @@ Means over different samples then differ although no cell is better.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import reduce
 from hashlib import sha256
+from operator import or_
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 
 from components.records import ScoreState
 from components.subsets import OVERALL
+from runner.results.cell_axes import identify_configuration
 from runner.results.cell_result import OK, CellResult
 from runner.results.metric_components import combiner
 from runner.results.result_files import read_cell
@@ -85,6 +88,27 @@ class CommonSamples:
         values = [rows.mean(axis=0)[:, 0] if combine is None else combine(rows.sum(axis=0)) for rows in rows_by_stratum]
         means: NDArray[np.float64] = np.mean(values, axis=0)
         return means
+
+
+def average_draws(joined: CommonSamples) -> CommonSamples:
+    """Return the samples with the means over draws (`repeat`, `judge_repeat`) as the scores of every draw.
+
+    The draws of one configuration are then equal cells, which tests count once. Otherwise the best cell would be the
+    luckiest draw.
+    """
+    columns_by_configuration: dict[str, list[int]] = {}
+    for column, cell in enumerate(joined.cells):
+        columns_by_configuration.setdefault(identify_configuration(cell), []).append(column)
+    if len(columns_by_configuration) == len(joined.cells):
+        return joined
+    statistics, left_out, digests = joined.statistics.copy(), list(joined.left_out), list(joined.value_digests)
+    for columns in columns_by_configuration.values():
+        statistics[:, columns] = joined.statistics[:, columns].mean(axis=1, keepdims=True)
+        most_left_out = reduce(or_, (joined.left_out[column] for column in columns))
+        digest = sha256(b"".join(joined.value_digests[column] for column in columns)).digest()
+        for column in columns:
+            left_out[column], digests[column] = most_left_out, digest
+    return replace(joined, statistics=statistics, left_out=tuple(left_out), value_digests=tuple(digests))
 
 
 @dataclass(frozen=True)

@@ -332,10 +332,11 @@ def find_cell(text: str, cells: Sequence[CellResult]) -> CellResult:
         ]
     else:
         matches = [cell for cell in cells if cell.cell_id.startswith(text)]
-    if len(matches) == 1:
+    is_one_configuration = "=" in text and len(set(map(axes.identify_configuration, matches))) == 1
+    if len(matches) == 1 or is_one_configuration:  # the first draw stands for all
         return matches[0]
-    axes = shown_axes(cells)
-    listed = "".join(f"\n  {cell.cell_id}  {describe(cell, axes)}" for cell in matches or cells)
+    shown = shown_axes(cells)
+    listed = "".join(f"\n  {cell.cell_id}  {describe(cell, shown)}" for cell in matches or cells)
     problem = f"{len(matches)} cells match, expected one:" if matches else "no cell matches, expected one of:"
     raise DataError(f"{text}: {problem}{listed}")
 

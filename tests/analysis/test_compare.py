@@ -519,3 +519,27 @@ class TestCommand:
     ) -> None:
         assert main(["compare", str(sweep), "--metric", "nothing"]) == 2
         assert capsys.readouterr().err.startswith("nothing: overall has no metric 'nothing', expected one of bleu")
+
+
+def test_draws_of_a_configuration_share_a_row_with_their_mean(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Otherwise the best cell would be the luckiest draw."""
+    lucky = [(2, (0.9, 0.1, 0.2)), (8, (0.5, 0.5, 0.5))]
+    cells = [
+        tiny_sweep.TinyCell(f"{name}{draw}" * 6, {"retriever": "bm25", "top_k": top_k, "repeat": draw}, [mean] * 8)
+        for name, (top_k, means) in zip("ab", lucky, strict=True)
+        for draw, mean in enumerate(means)
+    ]
+    sweep = load(tiny_sweep.write(tmp_path / "s", cells))
+    family = compare_cells(sweep, ROUGE, TEST)
+    assert [(len(each.cells), each.mean) for each in family.standings] == [
+        (3, pytest.approx(0.5)),
+        (3, pytest.approx(0.4)),
+    ]
+    assert family.baseline.level("repeat") == "0, 1, 2"
+    named = compare_cells(sweep, ROUGE, TEST, baseline="top_k=2")
+    assert (named.baseline.mean, named.rows[0].comparison.difference) == (pytest.approx(0.4), pytest.approx(0.1))
+    answer = gather_answer(open_source(str(sweep.folder), "rouge_l"))
+    assert "the mean over 3 draws" in "".join(answer.sentence.pieces)
+    assert answer.figures[0].value == "0.5000"
