@@ -17,7 +17,7 @@ from components.protocols import AnswersFrom
 from runner.engine.broken_contracts import class_name
 from runner.engine.identity import describe, hash_description
 from runner.engine.plugins.opened_files import IGNORED_SUFFIXES, LISTED
-from runner.engine.plugins.plugin_loading import code_class, list_uncovered_files, package_folder
+from runner.engine.plugins.plugin_loading import code_class, is_code_loaded, list_uncovered_files, package_folder
 from runner.engine.source_code import is_ours, model_code, package_code
 from runner.engine.stage import AnyStage
 from runner.engine.store import Store
@@ -29,7 +29,6 @@ _OUTPUTS = frozenset({"results", "mlartifacts", "mlruns"})
 
 _MAX_HASHED_BYTES = 256 << 20
 """The contents of a larger file are its size and its time."""
-
 
 _recorded: set[tuple[Path, str, str]] = set()
 """Stores, components and files whose contents this process has stored, or found there."""
@@ -69,7 +68,7 @@ def record_uncovered_files(stage: AnyStage, store: Store) -> None:
 
 def find_edited_files(stages: Iterable[AnyStage], store: Store) -> tuple[EditedFiles, ...]:
     """Return the users' components of these stages that read files which have changed since."""
-    components = list(_users_components(stages))
+    components = list(_users_components(stages)) if is_code_loaded() else []
     contents = _first_contents(store) if components else {}
     edited = {}
     for component in components:

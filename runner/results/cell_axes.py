@@ -101,8 +101,12 @@ def find_shown_axes(cells: Iterable[CellResult]) -> list[str]:
     cells = list(cells)
     varying = find_varying_axes(cells)
     was_set = {parse_config_path(parse_override_key(each)) for cell in cells for each in cell.overrides}
-    values = {name: {repr(cell.axes.get(name)) for cell in cells} - {"None"} for cell in cells for name in cell.axes}
-    return [name for name, levels in values.items() if name in varying or (name in was_set and len(levels) > 1)]
+    names = dict.fromkeys(name for cell in cells for name in cell.axes)
+    return [name for name in names if name in varying or (name in was_set and _has_several_values(cells, name))]
+
+
+def _has_several_values(cells: Iterable[CellResult], axis: str) -> bool:
+    return len({repr(cell.axes.get(axis)) for cell in cells} - {"None"}) > 1
 
 
 def coupling_notes(cells: Iterable[CellResult]) -> list[str]:

@@ -210,6 +210,11 @@ def take_uncovered_reads() -> list[str]:
     return [_uncovered_message(modules, folder, paths) for (folder, modules), paths in new.items()]
 
 
+def is_code_loaded() -> bool:
+    """Return True if runs of this process have named packages of users."""
+    return bool(_state.packages)
+
+
 def list_uncovered_files(cls: type) -> set[str]:
     """Return the paths of files that the package of a user's class has read so far and that no key covers."""
     return set(_state.opened.uncovered_paths_by_package.get(top_level(cls.__module__), ()))
