@@ -71,7 +71,9 @@ def compare_cells(
         )
     first = named or max(valued, key=lambda cell: int(cell.metrics[metric.subset][metric.metric]["n"]))
     others = [cell for cell in valued if cell is not first]
-    joined = average_draws(common_samples([first, *others], sweep.folder_of, metric.metric, metric.subset))
+    joined = average_draws(
+        common_samples([first, *others], sweep.folder_of, metric.metric, metric.subset), sweep.folder_of
+    )
     if len(joined.cells) < 2:
         raise DataError(f"{sweep.name}: no two cells have a value of {metric} for the same sample")
     table = _Table(*_order_cells(sweep, joined, metric, named))

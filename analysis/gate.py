@@ -1,6 +1,7 @@
 """python -m analysis gate: exits with 1 if a cell is worse than a baseline, for continuous integration."""
 
 import argparse
+import json
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -171,7 +172,7 @@ def _run(options: argparse.Namespace) -> int:
     sweep = results.load(options.sweep)
     cell = choose_cell(sweep, options.cell)
     checks = check(baseline, sweep, cell, margins(baseline, dict(options.margin)), alpha=options.alpha)
-    outdated = join_names(_edited_files(sweep)[:_MAX_FILES])
+    outdated = join_names(_edited_files(sweep, cell)[:_MAX_FILES])
     checks = [replace(each, outdated=outdated) for each in checks]
     _show(options.format, baseline, cell, checks)
     for search in sweep.searches:
@@ -183,11 +184,19 @@ def _run(options: argparse.Namespace) -> int:
     return EXIT_CODES[next(verdict for verdict in (WORSE, UNCLEAR, PASSED) if verdict in verdicts)]
 
 
-def _edited_files(sweep: LoadedSweep) -> list[str]:
-    """Return files and folders that no key covers and that changed since stored results of the sweep were computed."""
+def _edited_files(sweep: LoadedSweep, cell: CellResult) -> list[str]:
+    """Return files and folders that no key covers, that a component of the cell reads, and that changed since its
+    stored results were computed.
+    """
     files = results.read_sweep(sweep.folder).plan.get("edited_files")
-    lists = files.values() if isinstance(files, Mapping) else ()
-    return sorted({escape_control(str(name)) for names in lists if isinstance(names, list) for name in names})
+    used = json.dumps(cell.config).replace(":", ".")
+    names = [
+        name
+        for component, names in (files.items() if isinstance(files, Mapping) else ())
+        if component in used and isinstance(names, list)
+        for name in names
+    ]
+    return sorted({escape_control(str(name)) for name in names})
 
 
 def _show(form: str, baseline: Baseline, cell: CellResult, checks: Sequence[MetricCheck]) -> None:

@@ -154,7 +154,9 @@ class ScenarioScores:
         valued = without_bounds(valued)
         if len(valued) < 2:
             return None
-        samples = average_draws(self._reader.common(put_most_samples_first(valued, name, subset), subset))
+        samples = average_draws(
+            self._reader.common(put_most_samples_first(valued, name, subset), subset), self.sweep.folder_of
+        )
         scenario = Scenario(subset, self._label(subset), _kind(subset))
         if len(samples.cells) < 2:
             return None

@@ -4,6 +4,7 @@ The argument `expected` of most functions describes the expected file or folder,
 DataError. Lines end at "\n" only. U+2028 and similar characters belong to the text, unlike in str.splitlines.
 """
 
+import codecs
 import hashlib
 import json
 import os
@@ -281,18 +282,30 @@ def invalid_utf8(file: Path, offset: int, line: int, byte: int) -> DataError:
 
 
 def _conversion_hint(file: Path) -> str:
-    """Return the command that converts the file from its probable encoding; "" for other files than text.
+    """Return the command that converts the file from its probable encoding; "" for damaged UTF-8 and for other files
+    than text.
 
     In GB18030, bytes above 127 come in pairs. In Windows-1252, such letters are rare and alone.
     """
     with file.open("rb") as stream:
         head = stream.read(_N_BYTES_TESTED)
     if b"\0" in head:
-        return " (it seems to be UTF-16: iconv -f UTF-16 -t UTF-8 FILE > NEW)" if head[:2] in _UTF16_MARKS else ""
+        return _hint("UTF-16") if head[:2] in _UTF16_MARKS else ""
     is_high = [byte > 0x7F for byte in head]
+    if 2 * head.decode("utf-8", errors="replace").count("\ufffd") < sum(is_high):  # mostly valid
+        return ""
     n_beside_another = sum(a and (b or c) for a, b, c in zip(is_high[1:-1], is_high, is_high[2:], strict=False))
-    encoding = "GB18030" if 2 * n_beside_another > sum(is_high) else "WINDOWS-1252"
-    return f" (it seems to be {encoding}: iconv -f {encoding} -t UTF-8 FILE > NEW)"
+    if 2 * n_beside_another <= sum(is_high):
+        return _hint("WINDOWS-1252")
+    try:
+        codecs.getincrementaldecoder("gb18030")().decode(head)
+    except UnicodeDecodeError:
+        return ""
+    return _hint("GB18030")
+
+
+def _hint(encoding: str) -> str:
+    return f" (it may be {encoding}: iconv -f {encoding} -t UTF-8 FILE > NEW)"
 
 
 def _open(file: Path, expected: str) -> BufferedReader:

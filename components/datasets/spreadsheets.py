@@ -35,7 +35,7 @@ def find_delimiter(text: str) -> str:
     commas are decimal points.
     """
     first = text.lstrip("\r\n").partition("\n")[0]
-    return max(",;\t|", key=lambda mark: len(next(csv.reader([first], delimiter=mark), [])))
+    return max(",;\t|", key=lambda mark: (len(next(csv.reader([first], delimiter=mark), [])), -first.find(mark)))
 
 
 def table_rows(

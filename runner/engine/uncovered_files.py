@@ -30,6 +30,10 @@ _OUTPUTS = frozenset({"results", "mlartifacts", "mlruns"})
 _MAX_HASHED_BYTES = 256 << 20
 """The contents of a larger file are its size and its time."""
 
+_WRITTEN = "written"
+
+_at_plan: dict[tuple[Path, str], dict[str, str]] = {}
+"""Contents when this process planned, by store and component."""
 _recorded: set[tuple[Path, str, str]] = set()
 """Stores, components and files whose contents this process has stored, or found there."""
 
@@ -61,25 +65,51 @@ def record_uncovered_files(stage: AnyStage, store: Store) -> None:
             known = _first_contents(store).get(key, {})
             new = {name: _hash_content(names[name]) for _, _, name in sorted(unseen) if name not in known}
             if new:
-                part = _FirstContents(component=key, contents=new)
-                store.write(KIND, hash_description([key, new]), {"first": part}, seconds=0.0, made_from=None)
+                _write(key, new, store)
             _recorded.update(unseen)
 
 
 def find_edited_files(stages: Iterable[AnyStage], store: Store) -> tuple[EditedFiles, ...]:
     """Return the users' components of these stages that read files which have changed since."""
+    edited = []
+    for component, key, contents in _recorded_components(stages, store):
+        now = _current_contents(component, contents)
+        _at_plan[store.root, key] = now
+        if changed := sorted(name for name, then in contents.items() if now[name] != then):
+            edited.append(EditedFiles(class_name(code_class(component)), tuple(changed)))
+    return tuple(edited)
+
+
+def forget_written_files(stages: Iterable[AnyStage], store: Store) -> None:
+    """Record which files changed while these stages ran: the code writes them itself, such as a cache, a log or an
+    index. Their later changes mean nothing.
+    """
+    for component, key, contents in _recorded_components(stages, store):
+        before = {**contents, **_at_plan.get((store.root, key), {})}
+        now = _current_contents(component, contents)
+        if written := {name: _WRITTEN for name in contents if now[name] != before[name]}:
+            _write(key, written, store)
+
+
+def _recorded_components(stages: Iterable[AnyStage], store: Store) -> Iterator[tuple[object, str, dict[str, str]]]:
+    """Yield users' components with their keys and the first contents of the files that they read, if any."""
     components = list(_users_components(stages)) if is_code_loaded() else []
-    contents = _first_contents(store) if components else {}
-    edited = {}
+    recorded = _first_contents(store) if components else {}
     for component in components:
-        cls, key = code_class(component), _key(component)
-        folder = package_folder(cls)
-        changed = [
-            name for name, then in contents.get(key, {}).items() if _hash_content(f"{folder}{os.sep}{name}") != then
-        ]
-        if changed:
-            edited[key] = EditedFiles(class_name(cls), tuple(sorted(changed)))
-    return tuple(edited.values())
+        key = _key(component)
+        contents = {name: then for name, then in recorded.get(key, {}).items() if then != _WRITTEN}
+        if contents:
+            yield component, key, contents
+
+
+def _current_contents(component: object, names: Iterable[str]) -> dict[str, str]:
+    folder = package_folder(code_class(component))
+    return {name: _hash_content(f"{folder}{os.sep}{name}") for name in names}
+
+
+def _write(key: str, contents: dict[str, str], store: Store) -> None:
+    part = _FirstContents(component=key, contents=contents)
+    store.write(KIND, hash_description([key, contents]), {"first": part}, seconds=0.0, made_from=None)
 
 
 def _users_components(stages: Iterable[AnyStage]) -> Iterator[object]:
@@ -93,14 +123,16 @@ def _users_components(stages: Iterable[AnyStage]) -> Iterator[object]:
 
 
 def _first_contents(store: Store) -> Mapping[str, dict[str, str]]:
-    """Return the earliest stored contents of each file, by component."""
+    """Return the earliest stored contents of each file, by component; `_WRITTEN` for files that the code writes."""
     contents: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for entry in sorted(store.entries(KIND), key=lambda entry: entry.manifest.created):
         try:
             part: _FirstContents = entry.part("first")
         except DamagedEntryError:  # a warning may then be missing, but no number depends on it
             continue
-        contents[part["component"]] = {**part["contents"], **contents[part["component"]]}
+        known = contents[part["component"]]
+        for name, content in part["contents"].items():
+            known[name] = _WRITTEN if content == _WRITTEN else known.get(name, content)
     return contents
 
 

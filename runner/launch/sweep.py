@@ -28,6 +28,7 @@ from runner.engine.schedule import GIVEN_UP, PersistentWorkers
 from runner.engine.spending import SharedLimiter
 from runner.engine.stage import AnyStage
 from runner.engine.store import open_store
+from runner.engine.uncovered_files import forget_written_files
 from runner.launch.headline import planned_headline
 from runner.launch.preset_head import preset_lines
 from runner.launch.race import SweepRace
@@ -356,6 +357,7 @@ class RunningSweep:
         finally:
             for line in self._hidden.lines():
                 self._console.print(line, style="yellow", markup=False)
+        forget_written_files(plan.plan.order, self._store)
         lost = [cell_id for cell_id in self._done if not (self._sweep_dir / cell_id / "cell.json").is_file()]
         are_complete = len(self._done) == n_cells and all(cell.status in (OK, STOPPED) for cell in self._done.values())
         failed = bool(lost) or not are_complete

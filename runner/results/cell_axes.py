@@ -45,8 +45,9 @@ def identify_configuration(cell: CellResult) -> str:
 
 
 def are_draws(cells: Sequence[CellResult]) -> bool:
-    """Return True for several draws of one configuration."""
-    return len(cells) > 1 and len(set(map(identify_configuration, cells))) == 1
+    """Return True for several draws of one configuration. Cells of the same draw come from different code or data."""
+    draws = {tuple(cell.axes.get(name) for name in DRAWS) for cell in cells}
+    return len(cells) > 1 and len(draws) == len(cells) and len(set(map(identify_configuration, cells))) == 1
 
 
 def mean_entry(cells: Sequence[CellResult], subset: str, metric: str) -> dict[str, Json]:
@@ -146,7 +147,8 @@ def _as_number(value: Json) -> Json:
 
 
 def _in_config(cell: CellResult, axis: str) -> Json:
-    value: Json = cell.config
+    group = axis.partition(".")[0]
+    value: Json = None if group in cell.axes and cell.axes[group] is None else cell.config
     for key in axis.split("."):
         value = value.get(key) if isinstance(value, Mapping) else None
     return None if isinstance(value, Mapping) else value

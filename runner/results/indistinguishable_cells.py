@@ -83,7 +83,9 @@ def find_indistinguishable_cells(
     All cells have a value of the metric. Only the first cell of `put_most_samples_first` needs its configuration.
     Raises DataError if samples cannot be read.
     """
-    joined = average_draws(common_samples(put_most_samples_first(cells, metric, subset), folder_of, metric, subset))
+    joined = average_draws(
+        common_samples(put_most_samples_first(cells, metric, subset), folder_of, metric, subset), folder_of
+    )
     groups = equal_groups(joined, larger_is_better=larger_is_better)
     if not joined.n or len(groups) < 2:
         return IndistinguishableCells(joined, groups, [True] * len(groups))

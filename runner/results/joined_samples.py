@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from components.records import ScoreState
 from components.subsets import OVERALL
-from runner.results.cell_axes import identify_configuration
+from runner.results.cell_axes import are_draws, identify_configuration
 from runner.results.cell_result import OK, CellResult
 from runner.results.metric_components import combiner
 from runner.results.result_files import read_cell
@@ -90,19 +90,25 @@ class CommonSamples:
         return means
 
 
-def average_draws(joined: CommonSamples) -> CommonSamples:
+def average_draws(joined: CommonSamples, folder_of: FindFolder) -> CommonSamples:
     """Return the samples with the means over draws (`repeat`, `judge_repeat`) as the scores of every draw.
 
-    The draws of one configuration are then equal cells, which tests count once. Otherwise the best cell would be the
-    luckiest draw.
+    The draws of one configuration in one sweep are then equal cells, which tests count once. Otherwise the best cell
+    would be the luckiest draw.
     """
-    columns_by_configuration: dict[str, list[int]] = {}
+    columns_by_configuration: dict[tuple[Path, str], list[int]] = {}
     for column, cell in enumerate(joined.cells):
-        columns_by_configuration.setdefault(identify_configuration(cell), []).append(column)
-    if len(columns_by_configuration) == len(joined.cells):
+        configuration = folder_of(cell).parent, identify_configuration(cell)
+        columns_by_configuration.setdefault(configuration, []).append(column)
+    repeated = [
+        columns
+        for columns in columns_by_configuration.values()
+        if are_draws([joined.cells[column] for column in columns])
+    ]
+    if not repeated:
         return joined
     statistics, left_out, digests = joined.statistics.copy(), list(joined.left_out), list(joined.value_digests)
-    for columns in columns_by_configuration.values():
+    for columns in repeated:
         statistics[:, columns] = joined.statistics[:, columns].mean(axis=1, keepdims=True)
         most_left_out = reduce(or_, (joined.left_out[column] for column in columns))
         digest = sha256(b"".join(joined.value_digests[column] for column in columns)).digest()

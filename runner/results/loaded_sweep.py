@@ -332,8 +332,7 @@ def find_cell(text: str, cells: Sequence[CellResult]) -> CellResult:
         ]
     else:
         matches = [cell for cell in cells if cell.cell_id.startswith(text)]
-    is_one_configuration = "=" in text and len(set(map(axes.identify_configuration, matches))) == 1
-    if len(matches) == 1 or is_one_configuration:  # the first draw stands for all
+    if len(matches) == 1 or ("=" in text and axes.are_draws(matches)):  # the first draw stands for all
         return matches[0]
     shown = shown_axes(cells)
     listed = "".join(f"\n  {cell.cell_id}  {describe(cell, shown)}" for cell in matches or cells)

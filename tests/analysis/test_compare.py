@@ -22,7 +22,7 @@ from analysis.report.report_input import open_source
 from components.errors import DataError
 from components.statistics import PairedTest, RightOrWrong, holm
 from runner.console.display import estimate
-from runner.results.loaded_sweep import SubsetMetric, load
+from runner.results.loaded_sweep import SubsetMetric, load, load_together
 from tests.analysis import tiny_sweep
 
 ROUGE = SubsetMetric("overall", "rouge_l", larger_is_better=True)
@@ -543,3 +543,14 @@ def test_draws_of_a_configuration_share_a_row_with_their_mean(
     answer = gather_answer(open_source(str(sweep.folder), "rouge_l"))
     assert "the mean over 3 draws" in "".join(answer.sentence.pieces)
     assert answer.figures[0].value == "0.5000"
+
+
+def test_equal_configurations_of_two_sweeps_are_no_draws(tmp_path: Path) -> None:
+    """The code may have been edited in between: their mean would belong to neither."""
+    axes = {"retriever": "bm25", "top_k": 2, "repeat": 0}
+    folders = [
+        tiny_sweep.write(tmp_path / name, [tiny_sweep.TinyCell(name * 12, axes, [mean] * 8)])
+        for name, mean in (("a", 1.0), ("b", 0.0))
+    ]
+    family = compare_cells(load_together(folders), ROUGE, TEST)
+    assert [each.mean for each in family.standings] == [1.0, 0.0]

@@ -16,7 +16,7 @@ from analysis.baseline import compute_checksum, hash_definition
 from analysis.gate import PASSED, WORSE, MetricCheck, Pair, make_checks
 from components.statistics import PairedTest
 from runner import run as run_sweep
-from runner.results import CellResult, read_sweep, write_sweep
+from runner.results import CellResult, read_cell, read_sweep, write_cell, write_sweep
 from tests.analysis import tiny_sweep
 from tests.analysis.tiny_sweep import CELLS, TinyCell
 from tests.statistics.cells import scores_of
@@ -184,6 +184,10 @@ def test_gate_does_not_pass_results_that_may_be_outdated(
     assert main(["gate", str(after), "--baseline", str(before)]) == 0
     sweep = read_sweep(after)
     write_sweep(after, replace(sweep, plan={**sweep.plan, "edited_files": {"my_app.rag.answer": ["manuals/one.md"]}}))
+    assert main(["gate", str(after), "--baseline", str(before)]) == 0, "another cell has this pipeline"
+    (folder,) = [file.parent for file in after.glob("*/cell.json")]
+    own = read_cell(folder)
+    write_cell(after, replace(own, config={**own.config, "pipeline": {"call": "my_app.rag:answer"}}), {})
     assert main(["gate", str(after), "--baseline", str(before)]) == 3
     assert "may be outdated, because manuals/one.md changed since" in " ".join(capsys.readouterr().out.split())
 

@@ -158,7 +158,12 @@ class TestJson:
         self, text: str, encoding: str, named: str, tmp_path: Path
     ) -> None:
         (tmp_path / "a.txt").write_bytes(text.encode(encoding))
-        with pytest.raises(DataError, match=f"it seems to be {named}: iconv -f {named} -t UTF-8"):
+        with pytest.raises(DataError, match=f"it may be {named}: iconv -f {named} -t UTF-8"):
+            list(read_lines(tmp_path / "a.txt", "text"))
+
+    def test_damaged_utf8_has_no_other_encoding(self, tmp_path: Path) -> None:
+        (tmp_path / "a.txt").write_bytes("退款需要三天。".encode() * 20 + b"\xff")
+        with pytest.raises(DataError, match=r"Convert the file, or fetch it again"):
             list(read_lines(tmp_path / "a.txt", "text"))
 
     def test_json_file_of_invalid_utf8_is_an_error(self, tmp_path: Path) -> None:

@@ -34,8 +34,8 @@ class SharedLimiter:
         self._healths: defaultdict[str, Health] = defaultdict(Health)
         self._not_counted: StoreError | None = None
         self._limits_tokens = budget.max_tokens is not None or budget.max_cost is not None
-        self._reserved: dict[int, Tokens] = {}
-        """Reserved tokens of the attempts under way, by their identities."""
+        self._reserved: defaultdict[Attempt, list[Tokens]] = defaultdict(list)
+        """Reserved tokens of the attempts under way. Equal attempts may be copies from other processes."""
         self._under_way: Counter[str] = Counter()
         self._excess: dict[str, Tokens] = {}
         """By account: by how much an attempt used more than its maximum. Later attempts reserve as much more."""
@@ -66,7 +66,7 @@ class SharedLimiter:
                 price = self.prices.find(account.model, account.price_name)
                 wait_s = self._ledger.admit(reserved, price, attempt.timeout_s)
             if wait_s == 0:
-                self._reserved[id(attempt)] = reserved
+                self._reserved[attempt].append(reserved)
                 self._under_way[account.name] += 1
                 pace.take_turn(now, *account.limits, attempt.max_tokens.n_all)
             numbers[:] = vars(pace).values()
@@ -75,7 +75,7 @@ class SharedLimiter:
     def settle(self, attempt: Attempt, used: Tokens | None) -> None:
         account = attempt.account
         reserved = self._end(attempt)
-        if used:
+        if used and used.n_all:  # a refused prompt used none
             self._note_excess(attempt, used)
         with self._defer_store_error():
             self._give_back(account, attempt.n_unused(used))
@@ -99,7 +99,10 @@ class SharedLimiter:
     def _end(self, attempt: Attempt) -> Tokens:
         """Return the tokens that were reserved for an attempt, which has ended."""
         self._under_way[attempt.account.name] -= 1
-        return self._reserved.pop(id(attempt), attempt.max_tokens)
+        reserved = self._reserved[attempt].pop() if self._reserved[attempt] else attempt.max_tokens
+        if not self._reserved[attempt]:
+            del self._reserved[attempt]
+        return reserved
 
     def _note_excess(self, attempt: Attempt, used: Tokens) -> None:
         before, most = self._excess.get(attempt.account.name, Tokens()), attempt.max_tokens

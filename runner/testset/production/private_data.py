@@ -56,7 +56,7 @@ def _refuse_misspelling(text: str) -> None:
     words = [word.strip() for word in text.split(",")]
     if all(re.fullmatch(r"[\w -]+", word) for word in words):
         for word in words:
-            if closest_name(word.lower(), RULES):
+            if closest_name(word.lower(), RULES, cutoff=0.75):
                 hint = f"To mask the word itself, write [{word[0]}]{word[1:]}"
                 raise ConfigError([f"--mask: got {word!r}{expected_one_of(word, RULES)}. {hint}"])
 

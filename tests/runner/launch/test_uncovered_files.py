@@ -93,3 +93,30 @@ def test_edit_of_a_file_outside_the_package_is_reported_until_the_revision_chang
     edit("first")
     assert warnings("restored") == []
     assert len(warnings("of the second text", "pipeline.revision=2")) == 1
+
+
+@pytest.mark.parametrize(
+    "keep",
+    [
+        "path = ROOT / 'state' / 'cache.json'; text = path.read_text(); path.write_text(text + question)",
+        "path = ROOT / 'state' / 'cache.json'; text = path.read_text(); new = ROOT / 'state' / 'new.tmp'; "
+        "new.write_text(text + question); new.replace(path)",
+        "list((ROOT / 'state').glob('*.json')); (ROOT / 'state' / f'{question}.json').write_text('')",
+    ],
+    ids=["cache", "replaced", "cache folder"],
+)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_files_that_the_code_writes_itself_are_not_reported(
+    workers: int, keep: str, study: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (study / "state").mkdir()
+    (study / "state" / "cache.json").write_text("")
+    code = f"from pathlib import Path\n\nROOT = Path(__file__).parents[1]\n\n\ndef answer(question):\n    {keep}\n"
+    (study / "uncovered_study" / "rag.py").write_text(code + "    return question\n")
+    for number in range(4):
+        questions = [{"id": "q", "question": f"Which {number}", "references": ["first"], "gold": ["a"]}]
+        data = own_data(study, {"a": "one text", "b": "another text"}, questions)
+        pipeline = ("pipeline=python", "pipeline.call=uncovered_study.rag.answer", "run.plugins=[uncovered_study]")
+        sweep = (*data, *FEW_METRICS, "language=en", *pipeline, f"run.workers={workers}")
+        assert run_small(study, sweep, sweep_id=str(number)) == 0
+        assert "may be outdated" not in capsys.readouterr().out

@@ -69,6 +69,12 @@ class TestShownAxes:
             complete_axes(self.cells({"retriever.fusion": "x"}, {}, config=config))[1].axes["retriever.fusion"] is None
         )
 
+    def test_axis_of_an_unused_component_has_no_value(self) -> None:
+        config = {"embedder": {"n_dimensions": 256}}
+        dense = {"retriever": "dense", "embedder": "lsa", "embedder.n_dimensions": 64}
+        cells = complete_axes(self.cells(dense, {"retriever": "bm25", "embedder": None}, config=config))
+        assert [cell.axes["embedder.n_dimensions"] for cell in cells] == [64, None]
+
     def test_equal_numbers_are_equal_values(self) -> None:
         cells = complete_axes(self.cells({"chunk.overlap": 0}, {"chunk.overlap": 0.0}, {"chunk.overlap": 0.3}))
         assert [repr(cell.axes["chunk.overlap"]) for cell in cells] == ["0.0", "0.0", "0.3"]

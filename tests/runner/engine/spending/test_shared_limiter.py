@@ -1,6 +1,7 @@
 """Rate limits that processes share, and models that pass no limiter by themselves."""
 
 import multiprocessing
+import pickle
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -226,6 +227,16 @@ class TestModelsThatPassNoLimiter:
         with pytest.raises(BudgetReached):
             list(admit_requests(Pipeline(), [request(name) for name in "abcdefgh"], self.limiter(tmp_path, budget)))
         assert called == list("abcdefgh")[:n_calls]
+
+    def test_attempts_may_be_copies_from_another_process(self, tmp_path: Path) -> None:
+        """An actor on another machine admits one copy of an attempt and settles another."""
+        limiter, account = self.limiter(tmp_path, Budget(max_tokens=10_000)), Account("url", "m", "key")
+        for number in range(6):
+            attempt = Attempt(account, Tokens(10 + number, 0), 1.0)
+            assert limiter.admit(pickle.loads(pickle.dumps(attempt))) == 0
+            limiter.settle(pickle.loads(pickle.dumps(attempt)), Tokens(1_000, 0))
+        assert limiter.spent.n_tokens == 6_000
+        assert not limiter._reserved
 
     def test_server_requests_of_models_without_a_limiter_count_once(self, tmp_path: Path) -> None:
         limiter = self.limiter(tmp_path, Budget())

@@ -57,6 +57,11 @@ def test_delimiter_is_recognized_by_the_first_line(tmp_path: Path, delimiter: st
     assert records(tmp_path)[0]["references"] == ["5"]
 
 
+def test_separator_in_a_title_is_not_taken_for_the_first_one(tmp_path: Path) -> None:
+    assert convert(tmp_path, "q;a, if any\nWhat?;5\n", "--question", "q", "--answer", "a, if any") == 0
+    assert records(tmp_path)[0]["references"] == ["5"]
+
+
 def test_rows_without_an_id_are_numbered(tmp_path: Path) -> None:
     assert convert(tmp_path, "q\nOne?\n\nTwo?\n", "--question", "q") == 0
     assert [record["id"] for record in records(tmp_path)] == ["2", "4"]
