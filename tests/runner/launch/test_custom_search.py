@@ -105,7 +105,7 @@ def test_edited_search_is_called_again_once(tmp_path: Path, app: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("failing", "retriever=python: my_search_of_tests.search:failing: ValueError: no luck (query "),
+        ("failing", "retriever=python: my_search_of_tests.search:failing: ValueError at my_search_of_tests.search:"),
         ("nothing", "retriever: PythonRetriever found nothing for any of 12 queries"),
     ],
 )

@@ -68,7 +68,7 @@ def test_new_file_in_a_listed_folder_outside_the_package_is_reported(
 
 @pytest.mark.parametrize("code", [AT_IMPORT, PER_CALL], ids=["at import", "per call"])
 @pytest.mark.parametrize("workers", [1, 2])
-def test_edit_of_a_file_outside_the_package_is_reported_until_the_revision_changes(
+def test_edit_outside_the_package_is_reported_until_the_revision_changes(
     workers: int, code: str, study: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (study / "uncovered_study" / "rag.py").write_text(READING + code)

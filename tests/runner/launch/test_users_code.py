@@ -1,6 +1,5 @@
 """Extensions by users without a change in this repository: classes, presets, prompts, each from its own folder."""
 
-import importlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -212,8 +211,8 @@ class TestClasses:
         assert stages["answers"]["n_cached"] == stages["sparse_hits"]["n_cached"] == 1
 
     def test_class_defined_in_a_notebook_is_rejected(self, importable: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        module = importlib.import_module("users_code.parts")
-        monkeypatch.setattr(module, "__file__", None)
+        problem("users_code.parts.Answered", "run.plugins=[users_code]")  # would import another module again
+        monkeypatch.setattr(sys.modules["users_code.parts"], "__file__", None)
         assert "expected a class in a file" in problem("users_code.parts.Answered", "run.plugins=[users_code]")
 
     @pytest.mark.parametrize(
