@@ -54,8 +54,8 @@ def sample_lines(family: Family) -> list[str]:
     worth = effective_groups_note(family.n_clusters, family.n_effective)
     groups = "1 group" if family.n_clusters == 1 else f"{family.n_clusters} independent groups{worth}"
     lines = [f"over {family.n}{of} samples in {groups}"]
-    cells_of_family = family.sweep.cells
-    assumed = [*filter(None, [groups_note(cells_of_family), _versions_note(family)]), *coupling_notes(cells_of_family)]
+    notes = [groups_note(family.sweep.cells), _versions_note(family), *coupling_notes(family.sweep.cells)]
+    assumed = list(filter(None, notes))
     cells: dict[str, list[str]] = {}
     for standing in family.standings:
         if why := ", ".join(excluded_texts(dict(sorted(standing.left_out.items())))):

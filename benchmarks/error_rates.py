@@ -86,7 +86,7 @@ def evenly_wrong(random: Generator, shape: tuple[int, ...]) -> NDArray[np.float6
 
 
 def one_right(random: Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Return answers of which one is right: with three or more cells, the joint differences are skewed."""
+    """Return answers with one right cell each: with three or more cells, the joint differences are skewed."""
     right = random.integers(shape[-1], size=(*shape[:-1], 1))
     is_right: NDArray[np.float64] = (np.arange(shape[-1]) == right).astype(np.float64)
     return is_right

@@ -15,11 +15,11 @@ from runner.console.display import detectable_text
 from runner.results import NO_EFFECTS, LoadedSweep, SubsetMetric, too_few_groups
 
 SHOWN, NOT_SHOWN, SAME, CANCELLED, TOO_FEW = "shown", "not shown", "same", "cancelled", "too few"
+"""Verdicts: some levels are significantly worse than the best; no difference is significant; all levels are equal in
+every sample; they are equal only in every group of samples; there are too few samples to test.
+"""
 EQUAL = {SAME: "the same in every sample", CANCELLED: "gains and losses cancel out in every group of samples"}
 """Verdicts on levels that no group of samples tells apart, with their descriptions."""
-"""Verdicts: some levels are significantly worse than the best; no difference is significant; all levels are equal in
-every sample; there are too few samples to test.
-"""
 
 ALPHA = 0.05
 _N_DRAWS = 9_999

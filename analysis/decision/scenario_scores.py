@@ -22,6 +22,7 @@ from runner.results import (
     SubsetMetric,
     average_draws,
     axis_levels,
+    collect_labels,
     depends_on_prompt,
     put_most_samples_first,
     varying_axes,
@@ -190,7 +191,7 @@ class ScenarioScores:
                     yield scored
 
     def _label(self, subset: str) -> str:
-        labels = {slug: text for cell in self.sweep.cells for slug, text in cell.dataset.get("labels", {}).items()}
+        labels = collect_labels(self.sweep.cells)
         if subset in (OVERALL, MACRO):
             return {OVERALL: "All samples", MACRO: "All subsets alike"}[subset]
         slugs = subset.split("/")[1:] if _kind(subset) not in (ALL, SUBSET) else [subset]

@@ -2,11 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from analysis.frames.metrics_frame import collect_labels
 from components.errors import DataError
 from components.limits import expected_one_of
 from components.subsets import AVERAGE, OVERALL, in_order
-from runner.results import CellResult, LoadedSweep
+from runner.results import CellResult, LoadedSweep, collect_labels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +27,7 @@ def matrix_frame(sweep: LoadedSweep, cell: CellResult, metric: str, field: str) 
     topics, tasks = _slugs(cell, "topic"), _slugs(cell, "task")
     if missing := [name for name, slugs in (("topics", topics), ("tasks", tasks)) if not slugs]:
         raise DataError(f"{cell.cell_id}: its data have no {' and no '.join(missing)}, so there is no matrix")
-    labels = collect_labels(cell) | {AVERAGE: ALL}
+    labels = collect_labels([cell]) | {AVERAGE: ALL}
     values = [[_entry(cell, parsed.metric, topic, task).get(field) for task in tasks] for topic in topics]
     return pd.DataFrame(
         values,
@@ -41,7 +40,7 @@ def matrix_frame(sweep: LoadedSweep, cell: CellResult, metric: str, field: str) 
 def _slugs(cell: CellResult, group: str) -> list[str]:
     """Return topics or tasks in the order of their labels, with AVERAGE last. Return [] if the data have no labels."""
     slugs = [subset.partition("/")[2] for subset in cell.metrics if subset.startswith(f"{group}/")]
-    return [*in_order(slugs, collect_labels(cell)), AVERAGE] if slugs else []
+    return [*in_order(slugs, collect_labels([cell])), AVERAGE] if slugs else []
 
 
 def _entry(cell: CellResult, metric: str, topic: str, task: str) -> dict[str, float | None]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from analysis.frames.cells_frame import axes_frame
-from runner.results import CellResult, LoadedSweep
+from runner.results import CellResult, LoadedSweep, collect_labels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,13 +49,8 @@ def add_axes(frame: "pd.DataFrame", sweep: LoadedSweep) -> "pd.DataFrame":
     return pd.concat([frame[["cell_id"]], axes, frame.drop(columns="cell_id")], axis="columns")
 
 
-def collect_labels(cell: CellResult) -> dict[str, str]:
-    """Return the labels of topics, tasks and subsets by their slugs."""
-    return dict(cell.dataset.get("labels", {}))
-
-
 def _rows(cell: CellResult) -> Iterator[tuple[object, ...]]:
-    labels = collect_labels(cell)
+    labels = collect_labels([cell])
     for subset, entries in cell.metrics.items():
         topic, task = (None if slug is None else labels.get(slug, slug) for slug in _topic_and_task(subset))
         for metric, entry in entries.items():

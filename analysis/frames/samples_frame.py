@@ -4,11 +4,20 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analysis.frames.metrics_frame import add_axes, collect_labels
+from analysis.frames.metrics_frame import add_axes
 from components.errors import DataError
 from components.limits import closest_name
 from runner.console.styled_text import count
-from runner.results import OK, CellResult, LoadedSweep, all_failed_text, open_samples, read_column_names, read_columns
+from runner.results import (
+    OK,
+    CellResult,
+    LoadedSweep,
+    all_failed_text,
+    collect_labels,
+    open_samples,
+    read_column_names,
+    read_columns,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +41,7 @@ def samples_frame(
         columns = [name for name in (*USUAL, *(f"score/{metric}" for metric in sweep.headlines())) if name in known]
     _check(columns, known)
     selected = list(dict.fromkeys(["id", *columns]))
-    labels = {cell.cell_id: collect_labels(cell) for cell in cells}
+    labels = {cell.cell_id: collect_labels([cell]) for cell in cells}
     parts = [
         _part(folder, [name for name in selected if name in columns_of_cell[cell_id]], cell_id, labels[cell_id])
         for cell_id, folder in folders.items()

@@ -1,11 +1,11 @@
 """Assignment of a sweep's cells to the rows of a published table."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analysis.published.papers import TABLES
 from analysis.published.printed_numbers import PrintedLevel, PrintedTable, Row
-from runner.results import CellResult
+from runner.results import CellResult, config_value
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def pair(table: PrintedTable, cells: Sequence[CellResult]) -> TablePairing:
 
 
 def has_levels(table: PrintedTable, row: Row, cell: CellResult) -> bool:
-    """Return True if the cell has all levels of the row, and its data are not those of another paper."""
+    """Return True if the cell has all levels of the row and was not evaluated on the data of another paper."""
     return not is_of_another_paper(table, cell) and not any(
         level_differences(level, cell) for level in table.own_levels(row)
     )
@@ -106,18 +106,11 @@ def level_differences(level: PrintedLevel, cell: CellResult) -> list[Difference]
 
 def _names(cell: CellResult, axis: str) -> list[object]:
     """Return the option or value, and the model's name if the option has one; [] for an unused axis."""
-    value = cell.axes[axis] if axis in cell.axes else _from_config(cell.config, axis)
+    value = cell.axes[axis] if axis in cell.axes else config_value(cell.config, axis)
     if value is None:
         return []
-    model = _from_config(cell.config, f"{axis}.model")
+    model = config_value(cell.config, f"{axis}.model")
     return [value] if model is None else [value, model]
-
-
-def _from_config(config: Mapping[str, object], dotted: str) -> object:
-    value: object = config
-    for key in dotted.split("."):
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value
 
 
 def _normal(value: object) -> str:

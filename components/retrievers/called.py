@@ -67,10 +67,7 @@ class CalledRetriever(CallsUserCode):
         rows = range(len(queries))
         for row, outcome in call_each(search, rows, self.concurrency, self.timeout_s, setting="retriever.timeout_s"):
             if not isinstance(outcome, list):
-                why = (
-                    shorten_masked(format_call_failure(outcome, self.path), _SHOWN_CHARACTERS)
-                    if outcome
-                    else "was not searched"
-                )
+                failure = format_call_failure(outcome, self.path) if outcome else "was not searched"
+                why = shorten_masked(failure, _SHOWN_CHARACTERS)
                 raise ComponentError(f"{self.option}: {self.path}: {why} (query {row + 1:,} of {len(queries):,})")
             yield row, outcome

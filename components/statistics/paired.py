@@ -127,7 +127,7 @@ def _p(sizes: NDArray[np.float64], by_chance: NDArray[np.float64]) -> NDArray[np
 def _exact_p(differences: Contributions) -> NDArray[np.float64]:
     """Return the p-values of McNemar's exact test, float64[n]; 1 without wins and losses.
 
-    It counts all sign changes, of which `resample_signs` draws some.
+    The test counts all sign changes; `resample_signs` draws some of these.
     """
     from scipy.special import bdtr
 

@@ -4,7 +4,6 @@ Results do not depend on these files by their keys. So an edit would go unnotice
 that the contents have changed, and names the component whose stored results may be older than the edit.
 """
 
-import hashlib
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,7 +15,8 @@ from components.errors import DamagedEntryError
 from components.protocols import AnswersFrom
 from runner.engine.broken_contracts import class_name
 from runner.engine.identity import describe, hash_description
-from runner.engine.plugins.opened_files import IGNORED_SUFFIXES, LISTED
+from runner.engine.plugins.opened_files import LISTED
+from runner.engine.plugins.package_files import MAX_DATA_BYTES, data_digest, is_left_out
 from runner.engine.plugins.plugin_loading import code_class, is_code_loaded, list_uncovered_files, package_folder
 from runner.engine.source_code import is_ours, model_code, package_code
 from runner.engine.stage import AnyStage
@@ -24,11 +24,6 @@ from runner.engine.store import Store
 
 KIND = "uncovered_files"
 """Kind under which the store saves the contents, by component and files."""
-
-_OUTPUTS = frozenset({"results", "mlartifacts", "mlruns"})
-
-_MAX_HASHED_BYTES = 256 << 20
-"""The contents of a larger file are its size and its time."""
 
 _WRITTEN = "written"
 
@@ -147,22 +142,16 @@ def _relative(path: str, folder: Path) -> str:
     return os.path.relpath(path, folder) + (LISTED if path.endswith(LISTED) else "")
 
 
-def _is_output(name: str) -> bool:
-    """Return True for hidden files, caches, logs, and what this program writes to its working directory."""
-    return name.startswith((".", "__", "mlflow.db")) or name.endswith(IGNORED_SUFFIXES) or name in _OUTPUTS
-
-
 def _hash_content(path: str) -> str:
-    """Return the SHA-256 (hex) of a file, its size and time if it is large, or "" if it does not exist. For a listed
-    folder, return that of the names of its visible files.
-    """
+    """Return the hash of a file, or of the names in a listed folder without outputs; "" for what does not exist."""
     try:
         if path.endswith(LISTED):
             return hash_description(sorted(name for name in os.listdir(path) if not _is_output(name)))  # noqa: PTH208
-        with Path(path).open("rb") as opened:
-            stat = os.fstat(opened.fileno())
-            if stat.st_size > _MAX_HASHED_BYTES:
-                return f"{stat.st_size} {stat.st_mtime_ns}"
-            return hashlib.file_digest(opened, "sha256").hexdigest()
+        file = Path(path)
+        return data_digest(file, by_content=file.stat().st_size <= MAX_DATA_BYTES)
     except OSError:
         return ""
+
+
+def _is_output(name: str) -> bool:
+    return is_left_out(name) or name.startswith("__") or name.endswith(".pyc") or name == "results"

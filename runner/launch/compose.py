@@ -15,7 +15,7 @@ from components.limits import closest_name, expected_one_of
 from runner.launch import grid_launcher
 from runner.launch.axis_naming import plain_config
 from runner.launch.hydra_state import isolate_hydra
-from runner.launch.overrides import refuse_secrets
+from runner.launch.overrides import refuse_secrets, unknown_key
 from runner.results.cell_axes import parse_override_key
 
 _MAX_OPTIONS = 4
@@ -51,9 +51,9 @@ def explain_error(error: Exception, overrides: Sequence[str]) -> str:
     message = "\n".join(causes(error)).partition("\nConfig search path:")[0]
     if problem := _unreadable_value(error, message) or _unknown_option(message) or _replaced_settings(overrides):
         return problem
-    unknown = re.search(r"Could not override '([\w.@/-]+)'", message)
-    if unknown and f"~{(group := unknown[1].partition('.')[0])}" in overrides:
-        return f"~{group}: removes the group that {unknown[1]} belongs to. Leave one of the two out."
+    unknown = unknown_key(message)
+    if unknown and f"~{(group := unknown.partition('.')[0])}" in overrides:
+        return f"~{group}: removes the group that {unknown} belongs to. Leave one of the two out."
     if "hydra/launcher/joblib" in message:
         return f"{message}\nInstall it with: {install_command('joblib')}"
     if interpolation := re.search(r"Interpolation key '([\w.]+)' not found\s+full_key: ([\w.]+)", message):
@@ -68,10 +68,10 @@ def explain_error(error: Exception, overrides: Sequence[str]) -> str:
     if twice:
         return f"+{twice[1]}: the chosen option has a value for it already. Leave out the plus: {twice[1]}=..."
     missing = re.search(r"full_key: ([\w.-]+)", message)  # `full_key` is the key, a parent, or a place inside the value
-    if unknown and missing and missing[1].startswith(f"{unknown[1]}."):
-        return f"{unknown[1]}: {missing[1]} does not exist yet; to add it, begin with a plus: +{unknown[1]}=..."
+    if unknown and missing and missing[1].startswith(f"{unknown}."):
+        return f"{unknown}: {missing[1]} does not exist yet; to add it, begin with a plus: +{unknown}=..."
     # Otherwise Hydra would advise to append the key with a plus, which leads to the next error.
-    return (unknown and _advice(unknown[1], missing[1] if missing else unknown[1], overrides)) or message
+    return (unknown and _advice(unknown, missing[1] if missing else unknown, overrides)) or message
 
 
 def _unreadable_value(error: Exception, message: str) -> str:

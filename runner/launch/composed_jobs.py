@@ -129,7 +129,7 @@ class JobComposer:
             try:
                 self._composition(options)
             except HydraException as error:
-                if not unknown_key(error):
+                if not unknown_key(str(error)):
                     raise
                 self._refused.add(key)
         return key not in self._refused

@@ -85,9 +85,9 @@ def refuse_secrets(arguments: Sequence[str]) -> None:
         raise ConfigError(problems)
 
 
-def unknown_key(error: Exception) -> str:
-    """Return the key that does not exist according to one of Hydra's errors; "" if it is about something else."""
-    match = re.search(r"Could not override '([\w.@/-]+)'", str(error))
+def unknown_key(message: str) -> str:
+    """Return the key that does not exist according to an error of Hydra; "" if it is about something else."""
+    match = re.search(r"Could not override '([\w.@/-]+)'", message)
     return match[1] if match else ""
 
 

@@ -132,7 +132,7 @@ def _load_sweep(
         try:
             config = load(list(passed.values()), RunMode.MULTIRUN, *arguments, **options)
         except HydraException as error:
-            unknown = unknown_key(error)
+            unknown = unknown_key(str(error))
             affected = [each for each, now in passed.items() if now == each and parse_override_key(each) == unknown]
             if not affected or "." not in unknown:
                 raise

@@ -57,11 +57,14 @@ def tied_lines(cells: Sequence[PlannedCell], headline: str, store: Store) -> Ite
     Raises ComponentError as `headline_lines` does.
     """
     for same_data in _compared(cells):
-        data, groups = same_data[0].graph.data, same_data[0].graph.result.groups
-        metrics = PlannedMetrics(same_data, data, store)
-        metric = metrics.first([headline, *HEADLINES, *metrics.by_name])
-        if metric and (line := tied_line(metrics.samples, metric.rows, groups)):
+        metrics = PlannedMetrics(same_data, same_data[0].graph.data, store)
+        metric = _ranking_metric(metrics, headline)
+        if metric and (line := tied_line(metrics.samples, metric.rows, same_data[0].graph.result.groups)):
             yield line
+
+
+def _ranking_metric(metrics: PlannedMetrics, headline: str) -> PlannedMetric | None:
+    return metrics.first([headline, *HEADLINES, *metrics.by_name])
 
 
 def _compared(cells: Sequence[PlannedCell]) -> list[list[PlannedCell]]:
@@ -78,7 +81,7 @@ def _lines(cells: Sequence[PlannedCell], headline: str, results_dir: Path, store
     if headline in metrics.by_name and not len((unscored := metrics.plan_metric(headline)).rows):
         why = f": {_reasons(unscored.left_out)}" if unscored.left_out else ""
         yield f"{headline} will have no value{why}."
-    metric = metrics.first([headline, *HEADLINES, *metrics.by_name])
+    metric = _ranking_metric(metrics, headline)
     if metric is None:
         return
     if line := _unseen_line(metric, metrics):

@@ -12,7 +12,7 @@ from components.subsets import OVERALL
 from runner.results import OK, CellResult, read_cell
 from runner.results.cell_axes import DRAWS, identify_configuration
 from runner.results.indistinguishable_cells import equal_groups
-from runner.results.joined_samples import CommonMeans, common_samples
+from runner.results.joined_samples import CommonMeans, common_samples, mean_values
 
 DRAWS_AXIS = "draws"
 """Axis of a row with the number of draws that the row is a mean over."""
@@ -68,11 +68,7 @@ def _join(draws: Sequence[CellResult]) -> CellResult:
 
 def _average(entries: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
     """Average the fields of a metric that a leaderboard reads. A field is None if it is None in any draw."""
-    means = {
-        name: None if any(entry[name] is None for entry in entries) else fmean(entry[name] for entry in entries)
-        for name in ("value", "ci_low", "ci_high")
-        if name in entries[0]
-    }
+    means = mean_values(entries)
     if "n" not in entries[0]:  # a running sweep keeps only the values of subsets
         return means
     if all((entry["n"], entry["n_excluded"]) == (entries[0]["n"], entries[0]["n_excluded"]) for entry in entries):

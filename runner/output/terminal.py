@@ -19,6 +19,7 @@ from runner.results.cell_axes import DATA_KEY, change_name, common_base, find_sh
 from runner.results.cell_result import BUILT_IN
 from runner.results.joined_samples import OWN_MEANS, CommonMeans
 from runner.results.leaderboard_order import best_value, direction_sign
+from runner.results.loaded_sweep import collect_labels
 from runner.results.sample_groups import groups_note
 
 _MAX_ROWS = 50
@@ -175,7 +176,7 @@ def show_subsets(console: Console, metrics: Sequence[str], ordered: Sequence[Cel
     table.add_column("cell", no_wrap=True)
     columns = [subset for subset in (*subsets, MACRO) if any(cell.value(name, subset) is not None for cell in ordered)]
     values_by_cell = {cell.cell_id: _values_by_subset(cell, name, columns) for cell in ordered}
-    labels = {slug: label for cell in ordered for slug, label in cell.dataset.get("labels", {}).items()}
+    labels = collect_labels(ordered)
     heads = [readable_name(subset, labels) for subset in columns]
     n_with_name = Counter(head.rpartition("/")[2] for head in heads)
     for head in heads:

@@ -21,12 +21,12 @@ from runner.results.cell_axes import (
     are_draws,
     change_name,
     common_base,
+    config_value,
     count_whole_gold,
     coupling_notes,
     format_level,
     identify_configuration,
     join_levels,
-    mean_entry,
     varies_chunks,
 )
 from runner.results.cell_choice import (
@@ -73,6 +73,7 @@ from runner.results.joined_samples import (
     common_means,
     common_samples,
     is_corpus_metric,
+    mean_entry,
     put_most_samples_first,
 )
 from runner.results.leaderboard_order import COVERAGE, NO_QUALITY, headlines, rank_cells
@@ -82,6 +83,7 @@ from runner.results.loaded_sweep import (
     LoadedSweep,
     SubsetMetric,
     axis_levels,
+    collect_labels,
     describe,
     find_metric,
     load,
@@ -180,11 +182,13 @@ __all__ = [
     "choose",
     "chose_by_scores",
     "collect_group_scores",
+    "collect_labels",
     "combiner",
     "common_base",
     "common_means",
     "common_samples",
     "component_settings",
+    "config_value",
     "corpus_texts",
     "cost_per_answer",
     "count_tokens_per_sample",

@@ -4,7 +4,6 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from statistics import fmean
 
 from components.json_value import Json
 from runner.results.cell_result import CellResult
@@ -48,18 +47,6 @@ def are_draws(cells: Sequence[CellResult]) -> bool:
     """Return True for several draws of one configuration. Cells of the same draw come from different code or data."""
     draws = {tuple(cell.axes.get(name) for name in DRAWS) for cell in cells}
     return len(cells) > 1 and len(draws) == len(cells) and len(set(map(identify_configuration, cells))) == 1
-
-
-def mean_entry(cells: Sequence[CellResult], subset: str, metric: str) -> dict[str, Json]:
-    """Return the entry of a metric with the means of its value and interval ends over the cells of one row, which
-    are equal cells, or draws of one configuration.
-    """
-    entries = [cell.metrics[subset][metric] for cell in cells]
-    means: dict[str, float | None] = {}
-    for name in ("value", "ci_low", "ci_high"):
-        known = [entry[name] for entry in entries if entry.get(name) is not None]
-        means[name] = fmean(known) if len(known) == len(entries) else None
-    return {**entries[0], **means}
 
 
 def count_whole_gold(starts: Iterable[Sequence[int | None]]) -> tuple[int, int] | None:
@@ -147,11 +134,20 @@ def _as_number(value: Json) -> Json:
 
 
 def _in_config(cell: CellResult, axis: str) -> Json:
+    """Return the value of an axis in the configuration of a cell; None if the cell does not use its component."""
     group = axis.partition(".")[0]
-    value: Json = None if group in cell.axes and cell.axes[group] is None else cell.config
-    for key in axis.split("."):
-        value = value.get(key) if isinstance(value, Mapping) else None
+    if group in cell.axes and cell.axes[group] is None:
+        return None
+    value = config_value(cell.config, axis)
     return None if isinstance(value, Mapping) else value
+
+
+def config_value(config: Mapping[str, Json], dotted: str) -> Json:
+    """Return the value at a dotted path of a configuration; None without one."""
+    value: Json = config
+    for key in dotted.split("."):
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
 
 
 def varying_axes(axes: Iterable[Mapping[str, Json]], searched: Collection[str] = ()) -> list[str]:

@@ -11,10 +11,12 @@ from functools import reduce
 from hashlib import sha256
 from operator import or_
 from pathlib import Path
+from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
 
+from components.json_value import Json
 from components.records import ScoreState
 from components.subsets import OVERALL
 from runner.results.cell_axes import are_draws, identify_configuration
@@ -115,6 +117,21 @@ def average_draws(joined: CommonSamples, folder_of: FindFolder) -> CommonSamples
         for column in columns:
             left_out[column], digests[column] = most_left_out, digest
     return replace(joined, statistics=statistics, left_out=tuple(left_out), value_digests=tuple(digests))
+
+
+def mean_entry(cells: Sequence[CellResult], subset: str, metric: str) -> dict[str, Json]:
+    """Return the entry of a metric for one row: of equal cells, or of draws of one configuration with their means."""
+    entries = [cell.metrics[subset][metric] for cell in cells]
+    return {**entries[0], **mean_values(entries)}
+
+
+def mean_values(entries: Sequence[Mapping[str, Json]]) -> dict[str, float | None]:
+    """Return the means of the value and of the interval ends of a metric. A mean is None if any entry has None."""
+    return {
+        name: None if any(entry[name] is None for entry in entries) else fmean(entry[name] for entry in entries)
+        for name in ("value", "ci_low", "ci_high")
+        if name in entries[0]
+    }
 
 
 @dataclass(frozen=True)

@@ -279,11 +279,16 @@ def find_metric(text: str, cells: Iterable[CellResult]) -> SubsetMetric:
             metrics.setdefault(name, set()).update(entries)
     if not metrics:
         raise DataError(f"{text}: {all_failed_text(cells) or 'no cell of this sweep has any metric'}")
-    labels = {slug: label for cell in cells for slug, label in cell.dataset.get("labels", {}).items()}
+    labels = collect_labels(cells)
     subset = _find_subset(subset or OVERALL, metrics, labels, text)
     if metric not in metrics[subset]:
         raise DataError(f"{text}: {subset} has no metric {metric!r}{expected_one_of(metric, sorted(metrics[subset]))}")
     return SubsetMetric(subset, metric, larger_is_better(metric, cells), readable_name(subset, labels))
+
+
+def collect_labels(cells: Iterable[CellResult]) -> dict[str, str]:
+    """Return the labels of topics, tasks and subsets by their slugs."""
+    return {slug: label for cell in cells for slug, label in cell.dataset.get("labels", {}).items()}
 
 
 def _find_subset(subset: str, subsets: Iterable[str], labels: Mapping[str, str], text: str) -> str:

@@ -25,7 +25,7 @@ _LOADING = "runner.engine.plugins.plugin_loading"
 _IMPORTING = frozenset({"importlib._bootstrap", "importlib._bootstrap_external", _LOADING})
 
 _LIBRARIES = tuple({os.path.realpath(folder) + os.sep for folder in (sys.prefix, sys.base_prefix)} - {os.sep})
-IGNORED_SUFFIXES = (".log", ".tmp", ".lock", ".pyc", "~")
+_IGNORED_SUFFIXES = (".log", ".tmp", ".lock", ".pyc", "~")
 
 _MAX_IDENTIFIED = 20_000
 """Maximum number of identified paths, because they are sent to workers. Beyond it, only folders are recorded."""
@@ -210,7 +210,7 @@ class OpenedFiles:
     def _is_near(self, real: str) -> bool:
         """Return True for a file of the user's project that is neither a library's, nor hidden, nor a log."""
         root = next((root for root in self._roots if real.startswith(root)), None)
-        if root is None or real.startswith(_LIBRARIES) or real.endswith(IGNORED_SUFFIXES):
+        if root is None or real.startswith(_LIBRARIES) or real.endswith(_IGNORED_SUFFIXES):
             return False
         return f"{os.sep}." not in real[len(root) - 1 :]
 

@@ -28,6 +28,12 @@ _RESULTS = ("store.json", "sweep.json")
 """Files that mark a folder with results of this program."""
 _LOADS_BY_PATH = re.compile(rb"\b(?:exec|run_path|spec_from_file_location|SourceFileLoader|load_source)\s*\(")
 
+
+def is_left_out(name: str) -> bool:
+    """Return True for the name of a cache, a log or a hidden file, or of what MLflow writes to a working directory."""
+    return name in _WITHOUT_DATA or bool(_LEFT_OUT.fullmatch(name))
+
+
 Stamp = tuple[int, int, int]
 """Size, modification time and change time in ns. If the content changes, so does at least one of them."""
 
@@ -65,7 +71,7 @@ class PackageFile:
         """
         path = Path(self.path)
         try:
-            return _stamp(path) != self.stamp and _data_digest(path, by_content=len(self.digest) == 64) != self.digest
+            return _stamp(path) != self.stamp and data_digest(path, by_content=len(self.digest) == 64) != self.digest
         except FileNotFoundError:
             return path.parent.is_dir()
         except OSError:
@@ -156,13 +162,14 @@ def _read_data(data: Mapping[str, Path]) -> dict[str, PackageFile]:
 
 def _data_file(path: Path, stamp: Stamp, by_content: bool) -> PackageFile:
     try:
-        digest = _data_digest(path, by_content=by_content)
+        digest = data_digest(path, by_content=by_content)
     except OSError:  # the component cannot read it either; when it can, the digest changes
         digest = ""
     return PackageFile(digest, path=str(path.absolute()), stamp=stamp, is_data=True)
 
 
-def _data_digest(path: Path, *, by_content: bool) -> str:
+def data_digest(path: Path, *, by_content: bool) -> str:
+    """Return the SHA-256 (hex) of a file, or its size and modification time. Raises OSError if it cannot be read."""
     if not by_content:
         size, modified, _ = _stamp(path)
         return f"{size} bytes, {modified} ns"

@@ -38,7 +38,7 @@ class SharedLimiter:
         """Reserved tokens of the attempts under way. Equal attempts may be copies from other processes."""
         self._under_way: Counter[str] = Counter()
         self._excess: dict[str, Tokens] = {}
-        """By account: by how much an attempt used more than its maximum. Later attempts reserve as much more."""
+        """Tokens by account that an attempt used beyond its maximum. Later attempts reserve as many more."""
 
     def __reduce__(self) -> tuple[Callable[..., "SharedLimiter"], tuple[object, ...]]:
         """Pickle the constructor arguments, without open files."""

@@ -1,6 +1,6 @@
 """Finds and checks the parts of a sweep's cell that an export needs, before anything is written."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -105,9 +105,8 @@ def collect_export(sweep: LoadedSweep, result: CellResult, store_dir: Path | Non
     _require_own_index(served.get("retriever", {}))
     store = ExportStore(result, folder.parent, store_dir)
     data, samples = store.data()
-    targets = [target for _, target in foreign_targets(served, "", ())]
-    needed = [name for name in plugins if any(is_within(f"{target}.", [name]) for target in targets)]
     run: Mapping[str, Json] = served.get("run", {})  # names the packages of all cells of the sweep
+    needed = list(_needed_packages(plugins, served))
     nodes = without_alarms({**served, "run": {**run, "plugins": needed}} if run else served)
     whole = build_cell(nodes, plugins)
     _require_search(whole)
@@ -116,7 +115,6 @@ def collect_export(sweep: LoadedSweep, result: CellResult, store_dir: Path | Non
     graphs = [served_graph(whole, data, pool, each) for each in (chosen.values() or [None])]
     used = frozenset[str]().union(*(graph.used for graph in graphs))
     nodes = without_data_sets({name: node for name, node in nodes.items() if name in used})
-    foreign = [target for _, target in foreign_targets(nodes, "", ())]
     stored = [store.find(stage) for stage in graph_stages(graphs)]
     folders = dict(model_paths(nodes))
     _require_whole_models(folders)
@@ -130,7 +128,7 @@ def collect_export(sweep: LoadedSweep, result: CellResult, store_dir: Path | Non
         asdict(find_defaults(samples)),
         tuple(asdict(files) for files, _ in stored),
         asdict(pool) if pool else {},
-        tuple(name for name in plugins if any(f"{target}.".startswith(f"{name}.") for target in foreign)),
+        _needed_packages(plugins, nodes),
         chosen,
         names,
     )
@@ -146,6 +144,12 @@ def collect_export(sweep: LoadedSweep, result: CellResult, store_dir: Path | Non
         tuple(_history(result, plugins).earlier_turns(samples)),
         store.store,
     )
+
+
+def _needed_packages(plugins: Sequence[str], nodes: Mapping[str, Json]) -> tuple[str, ...]:
+    """Return the packages with code that the configuration names."""
+    targets = [f"{target}." for _, target in foreign_targets(nodes, "", ())]
+    return tuple(name for name in plugins if any(is_within(target, [name]) for target in targets))
 
 
 def _axes(result: CellResult) -> dict[str, Json]:

@@ -1,15 +1,13 @@
 """Replies of a user's model depend on what it opened, even where its source does not show the file."""
 
 import sqlite3
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from runner.engine.plugins import plugin_loading as loading
-from runner.engine.plugins.plugin_loading import allow_edits
+from tests.runner.forgotten_packages import forget_packages
 from tests.runner.sweeping import FEW_METRICS, cells_in, own_data, run_small, samples_in, sweep_in
 
 MODEL = """
@@ -103,10 +101,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         (tmp_path / "opening_study" / name).write_text("")
     monkeypatch.syspath_prepend(tmp_path)
     yield tmp_path
-    for name in [name for name in sys.modules if name.startswith("opening_study")]:
-        del sys.modules[name]
-    loading._state.set({})
-    allow_edits()
+    forget_packages(["opening_study"])
 
 
 def write(study: Path, name: str, text: str) -> None:

@@ -1,13 +1,11 @@
 """Files that users' code reads outside its package: each later plan reports an edit, until the revision changes."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from runner.engine.plugins import plugin_loading as loading
-from runner.engine.plugins.plugin_loading import allow_edits
+from tests.runner.forgotten_packages import forget_packages
 from tests.runner.sweeping import FEW_METRICS, cells_in, own_data, run_small, sweep_in
 
 AT_IMPORT = "TEXT = read()\n\n\ndef answer(question):\n    return {'answer': TEXT, 'passages': []}\n"
@@ -30,10 +28,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "uncovered_study" / "__init__.py").write_text("")
     monkeypatch.syspath_prepend(tmp_path)
     yield tmp_path
-    for name in [name for name in sys.modules if name.startswith("uncovered_study")]:
-        del sys.modules[name]
-    loading._state.set({})
-    allow_edits()
+    forget_packages(["uncovered_study"])
 
 
 def run(study: Path, sweep_id: str, *overrides: str) -> None:

@@ -2,7 +2,6 @@
 
 import builtins
 import os
-import sys
 import traceback
 from collections.abc import Iterator
 from importlib import import_module
@@ -10,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.engine.plugins import plugin_loading as loading
-from runner.engine.plugins.plugin_loading import allow_edits, class_snapshot, load_plugins
+from runner.engine.plugins.plugin_loading import class_snapshot, load_plugins
+from tests.runner.forgotten_packages import forget_packages
 
 TOPS = ("importing", "imported")
 
@@ -68,10 +67,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.syspath_prepend(tmp_path / "code")
     monkeypatch.setattr(builtins, "RAN", [], raising=False)
     yield tmp_path / "code"
-    for name in [name for name in sys.modules if name.partition(".")[0] in TOPS]:
-        del sys.modules[name]
-    loading._state.set({})
-    allow_edits()
+    forget_packages(TOPS)
 
 
 @pytest.mark.parametrize("is_named", [False, True])

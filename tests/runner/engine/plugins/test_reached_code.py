@@ -16,6 +16,7 @@ from runner.engine.plugins import plugin_loading as loading
 from runner.engine.plugins.plugin_loading import UserCode, allow_edits, load_plugins
 from runner.engine.plugins.snapshot import take_snapshot
 from runner.engine.source_code import has_code
+from tests.runner.forgotten_packages import forget_packages
 from tests.runner.sweeping import REPOSITORY
 
 TOPS = ("reaching", "reached", "文本", "found")
@@ -27,10 +28,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.syspath_prepend(tmp_path)
     write(tmp_path, "reaching/__init__.py", "")
     yield tmp_path
-    for name in [name for name in sys.modules if name.partition(".")[0] in TOPS]:
-        del sys.modules[name]
-    loading._state.set({})
-    allow_edits()
+    forget_packages(TOPS)
 
 
 def write(place: Path, name: str, text: str) -> None:

@@ -16,6 +16,7 @@ from runner.engine.plugins import package_files
 from runner.engine.plugins import plugin_loading as loading
 from runner.engine.plugins.plugin_loading import allow_edits, load_plugins, require_unchanged
 from runner.engine.plugins.snapshot import take_snapshot
+from tests.runner.forgotten_packages import forget_packages
 from tests.runner.sweeping import environment
 
 
@@ -27,10 +28,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     write(tmp_path, "reading/__init__.py", "")
     write(tmp_path, "reading/table.txt", "1")
     yield tmp_path
-    for name in [name for name in sys.modules if name.partition(".")[0] in ("reading", "alone")]:
-        del sys.modules[name]
-    loading._state.set({})
-    allow_edits()
+    forget_packages(["reading", "alone"])
 
 
 def write(place: Path, name: str, text: str) -> None:
